@@ -315,7 +315,7 @@ def _replay(run: Run) -> str | None:
 
 @_case
 def _replay_page(run: Run) -> str | None:
-    page_id = run.known("replay", lambda answer: answer.pages[0].page_id if answer.pages else None)
+    page_id = run.known("replay", lambda answer: answer.pages[0].page_id if answer.pages else None, "0")
     run.hook.replay_page(_session_id(run), page_id)
     return None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.endpoints import JOBS
+from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import (
     EntitlementError,
     GoneError,
@@ -65,18 +65,20 @@ class Run:
         """Folder for the files of the operators."""
         return self.home / self.name
 
-    def known(self, endpoint: str, read: Callable[[Any], str | None]) -> str:
+    def known(self, endpoint: str, read: Callable[[Any], str | None], made_up: str | None = None) -> str:
         """Return an id from the last response of an endpoint.
 
-        If the server lacks the endpoint, this is a random id, so that the dependent call shows that it is missing too.
+        If the server lacks the endpoint, this is a made-up id, so that the dependent call shows that it is missing too.
 
+        :param made_up: a valid id. None: a random UUID.
         :raises NotRunError: there is no such response.
         """
         answer = self.watch.last.get(endpoint)
         if answer is not None and (found := read(answer)):
             return found
         if self._is_lacking(endpoint):
-            return str(uuid.uuid4())
+            self.watch.record.unknown_id = endpoint
+            return made_up or str(uuid.uuid4())
         raise NotRunError(f"needs a result of {endpoint}")
 
     def _is_lacking(self, endpoint: str) -> bool:
@@ -177,6 +179,9 @@ def _judged(run: Run, case: Case, error: Exception) -> tuple[Any, str]:
             named = named.partition(ending)[0]
         if named:
             return "lacks", trimmed(named)
+        if isinstance(error, NotFoundError) and (endpoint := run.watch.record.unknown_id):
+            # The path exists, but no object that it could name.
+            return "lacks", server.lacks.get(endpoint, f"it has no {label_of(endpoint)}")
         if run.watch.record.is_unsupported:
             return "failed", f"the error does not name what the server lacks: {text}"
     if server.ends_operations and OperationEndedError.help_code in str(error):

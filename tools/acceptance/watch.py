@@ -43,12 +43,14 @@ class Record:
     :param reserved: upper bound of the credits that no response has reported.
     :param refused: why a call was not sent.
     :param is_unsupported: the server lacks what a call needs.
+    :param unknown_id: the missing endpoint whose id a call needs; a random one is sent.
     """
 
     credits: float = 0.0
     reserved: float = 0.0
     refused: str | None = None
     is_unsupported: bool = False
+    unknown_id: str | None = None
     differences: Differences = field(default_factory=Differences)
 
 

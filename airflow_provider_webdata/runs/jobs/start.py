@@ -437,10 +437,9 @@ class JobStart:
     @property
     def _subject(self) -> str:
         """The job's kind, its targets, its limit, and its connection, for the log."""
-        first, more = (
-            trimmed(without_secrets(next(iter(self.call.targets), "")), 200),
-            len(self.call.targets) - 1,
-        )
+        first = trimmed(without_secrets(next(iter(self.call.targets), "")), 200)
+        # The prompt is a target, too, but no URL.
+        more = sum(target != self.call.request.get("prompt") for target in self.call.targets) - 1
         limits = {"limit": "limit", "maxCredits": "max_credits"}
         parts = [
             f"{name} {self.call.request[field]}"

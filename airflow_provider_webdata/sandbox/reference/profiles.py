@@ -177,11 +177,12 @@ SELF_HOSTED = Profile(
     lacks=(
         Lack("GET", r"/v2/team/(credit|token)-usage(/historical)?", UNEXPECTED),
         Lack("GET", "/v2/team/activity", _failure(500, "Failed to fetch activity.")),
-        Lack(
-            "GET", rf"/v2/agent|/v2/agent/threads/{_ID}|/v2/agent/{_ID}/(trace|snapshots/{_ID})", UNKNOWN_PATH
-        ),
+        Lack("GET", rf"/v2/agent|/v2/agent/threads/{_ID}", UNKNOWN_PATH),
+        Lack("GET", rf"/v2/agent/{_ID}/(trace|snapshots/{_ID})", _failure(404, "Agent job not found")),
         Lack("GET|POST", r"/v2/search/(developer|gov|research/.+)", UNKNOWN_PATH),
-        Lack("GET", rf"/v2/parse/formats|/v2/interact/{_ID}/replay(/{_ID})?", UNKNOWN_PATH),
+        Lack("GET", "/v2/parse/formats", UNKNOWN_PATH),
+        Lack("GET", rf"/v2/interact/{_ID}/replay(/\d+)?", _NO_BROWSER),
+        Lack("GET", rf"/v2/interact/{_ID}/replay/{_ID}", _failure(400, "Invalid pageId.")),
         Lack("POST", "/v2/agent", UNEXPECTED, "agent"),
         Lack("POST", "/v2/monitor", UNEXPECTED, "monitor.create"),
         Lack("PATCH", rf"/v2/monitor/{_ID}", UNEXPECTED, "monitor.update"),

@@ -55,6 +55,7 @@ class Task:
         self.attempts = 0
         self.discarded: list[tuple[str, str]] = []
         self.body = BODIES[kind]
+        self.targets = [TARGET]
         self.cleared = 0
         self.run_start = datetime.now(timezone.utc)
 
@@ -90,7 +91,7 @@ class Task:
         call: Any = SimpleNamespace(
             hook=hook,
             kind=self.kind,
-            targets=[TARGET],
+            targets=self.targets,
             webhook=ManagedWebhook(hook.get_settings(), None, events_to_ask_for(self.kind)),  # type: ignore[arg-type]
             request=self.body,
             check=lambda: None,
@@ -437,6 +438,14 @@ def test_a_lost_answer_is_repeated_in_the_same_attempt_where_nothing_is_billed(
         lost.start()
     assert len(self_hosted.started()) == starts + 2
     assert lost.start().job_id == self_hosted.started()[-1]
+
+
+def test_the_log_counts_urls_not_the_prompt(service: JobService, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    task = Task(service, "extract")
+    task.targets = [TARGET, "p"]
+    task.start()
+    assert f"Started extract job of {TARGET} (connection" in caplog.text
 
 
 @pytest.mark.rule("self-hosted-lost-jobs")

@@ -357,6 +357,22 @@ def test_pages_that_no_site_serves(
     assert (secure.status_code, secure.json()["code"]) == (500, "SCRAPE_ALL_ENGINES_FAILED")
 
 
+@pytest.mark.rule("self-hosted-sessions", "self-hosted-agent-records")
+@pytest.mark.parametrize(
+    ("path", "status", "error"),
+    [
+        ("/v2/interact/{}/replay/0", 503, "Browser feature is not configured"),
+        ("/v2/interact/{}/replay/x", 400, "Invalid pageId."),
+        ("/v2/agent/{}/trace", 404, "Agent job not found"),
+        ("/v2/agent/{0}/snapshots/{0}", 404, "Agent job not found"),
+    ],
+)
+def test_known_paths_of_what_the_server_lacks(http: httpx.Client, path: str, status: int, error: str) -> None:
+    response = http.get(path.format(uuid.uuid4()))
+    assert response.status_code == status
+    assert response.json()["error"].startswith(error)
+
+
 @pytest.mark.rule("self-hosted-feedback")
 def test_feedback_is_refused(http: httpx.Client) -> None:
     job, rating = str(uuid.uuid4()), {"rating": "bad", "querySuggestions": "x"}
