@@ -98,12 +98,14 @@ class JobCall(Protocol):
 class JobStart:
     """The start of the one job of a task.
 
-    An attempt that knows the job's id reuses the job. Where nothing is billed, a request whose response is lost is
-    repeated in the same attempt, unless a listing names the job. An attempt that knows only that a request was sent repeats a
+    An attempt that knows the job's id reuses the job. An attempt that knows only that a request was sent repeats a
     crawl's request with the same idempotency key, and searches the service's listings for any other job, or for one
     that the key has started. If the outcome of the request cannot be determined, the task fails with instructions. A
-    job is replaced if it failed, expired, or was canceled by anyone but the task, if a server that does not bill lost it,
-    and (3.3) if its request or account differs.
+    job is replaced if it failed, expired, or was canceled by anyone but the task, and (3.3) if its request or account
+    differs.
+
+    Where nothing is billed, an unknown outcome costs nothing: a job that the server lost is replaced, and a request
+    whose response is lost is repeated in the same attempt, unless a listing names its job.
 
     Airflow's `ResumableJobMixin` records a job's id after the response. If a worker dies before that, the next attempt
     starts the job again. This class records the request before sending it. Airflow 3.2 has no store: an earlier

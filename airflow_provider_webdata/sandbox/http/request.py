@@ -64,9 +64,11 @@ def parse_body(raw: bytes | None) -> tuple[Any, bool]:
     if not raw:
         return {}, True
     try:
-        return json.loads(raw, parse_constant=_reject_constant), True
+        body = json.loads(raw, parse_constant=_reject_constant)
     except (ValueError, RecursionError):
         return None, False
+    # A text or a number is no body.
+    return body, isinstance(body, (dict, list))
 
 
 def _reject_constant(name: str) -> None:

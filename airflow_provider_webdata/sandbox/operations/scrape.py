@@ -13,6 +13,7 @@ from airflow_provider_webdata.sandbox.engine.scraper import PageError
 from airflow_provider_webdata.sandbox.reference.errors import ServiceError
 from airflow_provider_webdata.sandbox.reference.scrape_options import options_of
 from airflow_provider_webdata.sandbox.reference.urls import with_scheme
+from airflow_provider_webdata.sandbox.state.processing import TIMED_OUT
 
 from .call import Reply
 from .endpoint import Endpoint
@@ -82,6 +83,8 @@ class Scrape:
         admit(options, self._core.settings, self._canned, body["url"])
         credits.require()
         url = with_scheme(body["url"])
+        if profile.longest_timeout_ms and options.get("timeout", 0) > profile.longest_timeout_ms:
+            raise ServiceError(408, TIMED_OUT, code="SCRAPE_TIMEOUT")
         self._require_processed(url, options)
         try:
             scraped = self._scrapes.scrape(url, options)

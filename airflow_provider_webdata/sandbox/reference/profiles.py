@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from .wire import Json
 
 HTTPS_ONLY = "Webhook URL must be https"
+HEADERS_REFUSED = "The following headers are not allowed"
+TBS_INVALID = "Invalid tbs"
 QUERY_NEEDED = "Query cannot be empty"
 NO_KEY = "OpenAI API key is missing. Pass it using the 'apiKey' parameter or the OPENAI_API_KEY environment variable."
 NO_DETAILS = "An unexpected error occurred. The log of the server has its details."
@@ -103,7 +105,9 @@ class Profile:
     :param more_metadata: whether metadata of pages has the fields that the open-source server adds to their own.
     :param deprecated: successor of each deprecated path, a regular expression.
     :param page_error_events: whether failed pages of a job send an event.
-    :param waived: rules of the service that the server does not enforce, by their text.
+    :param waived: rules of the service that the server does not enforce, by the beginning of their text.
+    :param longest_timeout_ms: a scrape with a longer timeout ends immediately, as a timer of JavaScript does; None: the
+        service refuses it.
     :param countries: the accepted countries of pages, in upper case; None: any two letters.
     """
 
@@ -132,6 +136,7 @@ class Profile:
     deprecated: Mapping[str, str] = field(default_factory=dict)
     page_error_events: bool = True
     waived: frozenset[str] = frozenset()
+    longest_timeout_ms: int | None = None
     countries: frozenset[str] | None = None
 
     def lack(self, method: str, path: str) -> Lack | None:
@@ -237,7 +242,8 @@ SELF_HOSTED = Profile(
     more_metadata=True,
     deprecated={rf"/v2/extract(/{_ID})?": "/v2/scrape"},
     page_error_events=False,
-    waived=frozenset({HTTPS_ONLY, QUERY_NEEDED}),
+    waived=frozenset({HTTPS_ONLY, HEADERS_REFUSED, QUERY_NEEDED, TBS_INVALID}),
+    longest_timeout_ms=2**31 - 1,
     countries=COUNTRIES,
 )
 PROFILES = {profile.name: profile for profile in (HOSTED, SELF_HOSTED)}

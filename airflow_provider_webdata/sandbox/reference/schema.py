@@ -300,12 +300,12 @@ SCRAPE_INTERACT = _object(
 )
 
 
-def _job_webhook(*events: str) -> Schema:
+def _job_webhook(*events: str, metadata: Schema = OBJECT) -> Schema:
     """Return the schema of a job's webhook: a plain URL or an object; its events have no prefix (16.3)."""
     fields = {
         "url": _text(1),
         "headers": {"type": "object", "additionalProperties": STRING},
-        "metadata": OBJECT,
+        "metadata": metadata,
         "events": _array(_one_of(*events)),
     }
     return {"if": {"type": "string"}, "then": {}, "else": _object(fields, "url")}
@@ -762,7 +762,10 @@ SELF_HOSTED_SCRAPE_OPTIONS: dict[str, Schema] = {
     "location": _object({"country": STRING, "languages": STRINGS}),
     "useMock": STRING,
 }
-SELF_HOSTED_WEBHOOK = _job_webhook("completed", "failed", "page", "started")
+SELF_HOSTED_WEBHOOK = _job_webhook(
+    *("completed", "failed", "page", "started"),
+    metadata={"type": "object", "additionalProperties": STRING},
+)
 ANY_NUMBER: Schema = {"type": "number"}
 
 
@@ -777,9 +780,10 @@ SELF_HOSTED_BODIES: dict[str, Schema] = {
     **BODIES,
     "scrapeOptions": _object(SELF_HOSTED_SCRAPE_OPTIONS),
     "scrape": _changed(SCRAPE, "domainTools", "toolDetail", **SELF_HOSTED_SCRAPE_OPTIONS),
-    "batch.scrape": _changed(BATCH_SCRAPE, **SELF_HOSTED_SCRAPE_OPTIONS),
+    "batch.scrape": _changed(BATCH_SCRAPE, webhook=SELF_HOSTED_WEBHOOK, **SELF_HOSTED_SCRAPE_OPTIONS),
     "crawl": _changed(
         CRAWL,
+        webhook=SELF_HOSTED_WEBHOOK,
         limit=ANY_NUMBER,
         maxDiscoveryDepth=ANY_NUMBER,
         scrapeOptions=_object(SELF_HOSTED_SCRAPE_OPTIONS),

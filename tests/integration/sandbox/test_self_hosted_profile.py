@@ -373,6 +373,31 @@ def test_known_paths_of_what_the_server_lacks(http: httpx.Client, path: str, sta
     assert response.json()["error"].startswith(error)
 
 
+HOOK = "http://127.0.0.1:9/x"
+
+
+@pytest.mark.rule("self-hosted-accepts", "self-hosted-refuses", "webhook-metadata", "request-size")
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("/v2/crawl", {"url": SITE, "limit": 1, "webhook": "ftp://a"}, 200, None),
+        ("/v2/crawl", {"url": SITE, "webhook": {"url": HOOK, "headers": {"Content-Type": "a/b"}}}, 200, None),
+        ("/v2/crawl", {"url": SITE, "webhook": {"url": HOOK, "metadata": {"a": 1}}}, 400, "BAD_REQUEST"),
+        ("/v2/search", {"query": "x", "tbs": "nope"}, 200, None),
+        ("/v2/scrape", {"url": SITE, "timeout": 10**10}, 408, "SCRAPE_TIMEOUT"),
+        ("/v2/scrape", "{bad", 400, "BAD_REQUEST_INVALID_JSON"),
+    ],
+)
+def test_bounds(
+    sandbox: SandboxServer, http: httpx.Client, path: str, body: Any, status: int, code: str | None
+) -> None:
+    response = http.post(path, json=body)
+    assert (response.status_code, response.json().get("code")) == (status, code)
+    # Nor does a delivery that cannot be sent end a job.
+    sandbox.control.advance(60)
+    assert http.get("/v2/team/queue-status").json()["jobsInQueue"] == 0
+
+
 @pytest.mark.rule("self-hosted-feedback")
 def test_feedback_is_refused(http: httpx.Client) -> None:
     job, rating = str(uuid.uuid4()), {"rating": "bad", "querySuggestions": "x"}
