@@ -169,10 +169,11 @@ def missing_part(
     # It answers this for every scrape, as for an unknown one.
     if status == 404 and endpoint == "get_scrape":
         return server.lacks.get(endpoint)
-    # It sends these as warnings, too. A server that bills has billed such a page.
-    if not server.bills and any(text in message for text in _MODEL_REMARKS):
+    # Warnings, and errors of jobs and their pages. A server that bills has billed such a page.
+    may_be_remark = not server.bills and status in (200, 500)
+    if may_be_remark and any(text in message for text in _MODEL_REMARKS):
         return _named(_NO_MODEL, _model_options(wire))
-    if not server.bills and _ENGINE_REMARK in message:
+    if may_be_remark and _ENGINE_REMARK in message:
         return _named(_NO_ENGINE, (f"format {kind}" for kind in _format_types(wire)))
     # It does not know the field for calls of data providers, nor the endpoint of feedback on them.
     if status == 400 and "alexandria" in wire and "alexandria" in message:

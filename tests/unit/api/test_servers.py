@@ -17,6 +17,7 @@ from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.endpoints import Endpoint
 from airflow_provider_webdata.api.errors import (
     APIError,
+    AuthenticationError,
     ConfigurationError,
     InvalidRequestError,
     PageError,
@@ -164,6 +165,8 @@ def test_what_may_be_a_passing_failure() -> None:
     page = b"<html>500 Internal Server Error</html>"
     assert type(refusal("self-hosted", endpoints.SCRAPE, 500, page, {"formats": ["summary"]})) is ServerError
     assert type(refusal("self-hosted", endpoints.LIST_MONITORS, 503, page, {})) is ServerError
+    no_key = {"error": "API key is missing"}
+    assert type(refusal("self-hosted", endpoints.SCRAPE, 401, no_key, {})) is AuthenticationError
     body = {"code": "UNKNOWN_ERROR", "error": "x"}
     assert type(refusal("hosted", endpoints.LIST_MONITORS, 500, body, {})) is ServerError
     error = refusal(None, endpoints.LIST_MONITORS, 500, body, {})
