@@ -8,7 +8,7 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import AuthenticationError
+from airflow_provider_webdata.api.errors import AuthenticationError, RateLimitError, WebDataError
 from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -103,8 +103,24 @@ class Connection:
             await refused.close()
         return await self.hook()
 
+    async def renew_if_changed(self, used: AsyncWebDataHook) -> AsyncWebDataHook | None:
+        """Read the connection again; return None if it is unchanged or cannot be read."""
+        if self._given is not None:
+            return None
+        if self._hook.made is not used:
+            return await self.hook()
+        current = AsyncWebDataHook(self.conn_id)
+        try:
+            is_changed = await current.get_settings() != await used.get_settings()
+        except Exception as error:  # noqa: BLE001 - the caller raises the call's own error
+            log.debug("Failed to read connection %r again: %s", self.conn_id, brief(error))
+            return None
+        return await self.renew(used) if is_changed else None
+
     async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
-        """Call the service. If it rejects the key, read the connection again and retry once."""
+        """Call the service. If it rejects the key, or the connection has changed, retry once with the connection read
+        again.
+        """
         hook = await self.hook()
         try:
             return await request(hook)
@@ -112,6 +128,13 @@ class Connection:
             if self._given is not None:
                 raise
             return await request(await self.renew(hook))
+        except WebDataError as error:
+            if isinstance(error, RateLimitError):
+                raise
+            # The service may have moved: a former address does not respond, or does not know new jobs.
+            if (renewed := await self.renew_if_changed(hook)) is None:
+                raise
+            return await request(renewed)
 
     def count_poll(self, kind: str) -> None:
         """Count a poll of a `monitor` or of a kind of job."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -298,3 +298,49 @@ async def test_an_invalid_argument_is_named(service: Any, tools: Any) -> None:
     event = await tools.event_of(trigger("map"))
     assert event["status"] == "error"
     assert "kind must be one of" in event["message"]
+
+
+@pytest.fixture
+def moved() -> Iterator[JobService]:
+    """The service at its next address."""
+    service = JobService()
+    yield service
+    service.stop()
+
+
+async def test_a_wait_follows_a_connection_whose_address_changed(
+    service: JobService, moved: JobService, connect: Any, tools: Any
+) -> None:
+    service.set("crawl", JOB, "scraping")
+    moved.set("crawl", JOB, "completed", total=1, completed=1)
+    async with tools.waiting(trigger()) as (task,):
+        connect(moved.url, retry_budget=0)
+        service.faults = [(503, {"error": "moved"}, {})] * 1000
+        event = await task
+    assert event["status"] == "done"
+
+
+async def test_a_job_of_another_server_than_earlier_waits(
+    service: JobService, moved: JobService, connect: Any, tools: Any
+) -> None:
+    """The earlier wait keeps the hub, and the former server still runs."""
+    service.set("crawl", number(1), "scraping")
+    moved.set("crawl", number(1), "scraping")
+    moved.set("crawl", number(2), "completed", total=1, completed=1)
+    async with tools.waiting(trigger(job_id=number(1))) as (earlier,):
+        connect(moved.url, retry_budget=0)
+        event = await tools.event_of(trigger(job_id=number(2)))
+        assert not earlier.done()
+    assert event["status"] == "done"
+
+
+async def test_an_outage_keeps_a_connection_that_cannot_be_read(
+    service: JobService, connect: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service.set("crawl", JOB, "scraping")
+    async with tools.waiting(trigger()) as (task,):
+        monkeypatch.delenv("AIRFLOW_CONN_WEBDATA_DEFAULT")
+        service.set("crawl", JOB, "completed", total=1, completed=1)
+        service.faults = [(503, {"error": "down"}, {})]
+        event = await task
+    assert event["status"] == "done"
