@@ -13,6 +13,7 @@ from airflow_provider_webdata.inbox.reader import (
     END,
     MAX_VALUES,
     CursorAheadError,
+    InboxError,
     InboxMissingError,
     InboxRefusedError,
 )
@@ -24,6 +25,7 @@ from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
     from airflow_provider_webdata.inbox.reader import AsyncInboxReader, Delivery, DeliveryPage
     from airflow_provider_webdata.waiting.connection import Connection
     from airflow_provider_webdata.waiting.mailbox import Mailbox
@@ -64,6 +66,7 @@ class InboxSource:
         self._new: dict[Subscription, None] = {}
         self._added = asyncio.Event()
         self._reader = Once(self._open_reader)
+        self._read_by: AsyncWebDataHook | None = None
         self._is_running = False
         self._wanted = asyncio.Event()
         self._following = asyncio.Event()
@@ -247,14 +250,19 @@ class InboxSource:
 
     async def _ask(self, request: Callable[[AsyncInboxReader], Awaitable[DeliveryPage]]) -> DeliveryPage:
         hook = await self._connection.hook()
+        if self._read_by is not hook:
+            self._read_by = hook
+            await self._close_reader()
         reader = await self._reader.get()
         try:
             return await request(reader)
         except InboxRefusedError:
             # The secret may have changed since the connection was read.
             await self._connection.renew(hook)
-            if self._reader.made is reader:
-                await self._close_reader()
+            raise
+        except InboxError:
+            # So may the address.
+            await self._connection.renew_if_changed(hook)
             raise
 
     async def _open_reader(self) -> AsyncInboxReader:

@@ -123,6 +123,16 @@ async def test_a_changed_secret_is_read_again(world: Any, tools: Any, connect: A
     assert WEBHOOK_SECRET not in text
 
 
+@pytest.mark.parametrize("former", ["http://127.0.0.1:9", "the sandbox"], ids=["unreachable", "missing"])
+async def test_a_changed_address_is_read_again(world: Any, tools: Any, connect: Any, former: str) -> None:
+    url = former.replace("the sandbox", world.sandbox.url)
+    connect(world.sandbox.url, webhook_secret=world.inbox.secret, inbox_url=url)
+    async with tools.waiting(trigger(key="k1"), begun=lambda hub: hub.inbox.backoff.notice) as (task,):
+        connect(world.sandbox.url, webhook_secret=world.inbox.secret, inbox_url=world.inbox.url)
+        await asyncio.to_thread(world.inbox.deliver, body(), "k1")
+        assert (await task)["status"] == "done"
+
+
 async def test_an_inbox_that_was_reset_is_searched_again(world: Any, tools: Any) -> None:
     async with tools.waiting(trigger(key="k1")) as (task,):
         world.inbox.answers.append((410, {"error": "reset", "cursor": "0"}))
