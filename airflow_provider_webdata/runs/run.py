@@ -127,8 +127,11 @@ class Run:
         :raises WebDataError: a retry may help, or the task's retry policy decides.
         """
         try:
-            with self.hook:
+            try:
                 yield
+            finally:
+                # A wait replaces the hook if the connection changes.
+                self.hook.close()
         except WebDataError as error:
             if isinstance(error, UnknownHostError) and (self.is_resumed or self.attempt.first_reschedule):
                 # The attempt reached the host before, so its name exists, and the name server is down.

@@ -166,7 +166,17 @@ class WaitRun(Run, Generic[OutcomeT]):
         """
         settings = self.hook.get_settings()
         ends = WaitDeadline(deadline).or_earlier(self.execution_deadline)
-        outcome: OutcomeT = with_hub(settings, lambda hub: wait(hub, target, ends.at, at_least_once=True))
+
+        async def waited(hub: Hub) -> tuple[OutcomeT, ConnectionSettings]:
+            outcome = await wait(hub, target, ends.at, at_least_once=True)
+            return outcome, await hub.connection.settings()
+
+        found: tuple[OutcomeT, ConnectionSettings] = with_hub(settings, waited)
+        outcome, current = found
+        if current != settings:
+            # The connection changed during the wait: another hook reads it again.
+            self.hook.close()
+            self.hook = self.task.hook = type(self.hook)(settings.conn_id)
         return ends.named_in(outcome)
 
     def check_max_error_ratio(self, given: Any) -> None:

@@ -105,8 +105,6 @@ class Connection:
 
     async def renew_if_changed(self, used: AsyncWebDataHook) -> AsyncWebDataHook | None:
         """Read the connection again; return None if it is unchanged or cannot be read."""
-        if self._given is not None:
-            return None
         if self._hook.made is not used:
             return await self.hook()
         current = AsyncWebDataHook(self.conn_id)
@@ -125,8 +123,6 @@ class Connection:
         try:
             return await request(hook)
         except AuthenticationError:
-            if self._given is not None:
-                raise
             return await request(await self.renew(hook))
         except WebDataError as error:
             if isinstance(error, RateLimitError):
@@ -142,8 +138,9 @@ class Connection:
         count("webdata.polls", conn_id=self.conn_id, kind=kind)
 
     async def _connect(self) -> AsyncWebDataHook:
-        if self._given is not None:
-            return AsyncWebDataHook.of(self._given)
+        if (given := self._given) is not None:
+            self._given = None
+            return AsyncWebDataHook.of(given)
         hook = AsyncWebDataHook(self.conn_id)
         await hook.get_settings()
         return hook

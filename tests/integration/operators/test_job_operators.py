@@ -557,6 +557,40 @@ def test_a_job_that_ends_at_the_timeout_while_polling(service: JobService) -> No
     assert service.cancels()
 
 
+class MovingService(JobService):
+    """A service that moves at the first poll of a job."""
+
+    def __init__(self, refusal: int, move: Callable[[JobService], None]) -> None:
+        self.refusal, self.move = refusal, move
+        super().__init__()
+
+    def answer(self, method: str, *given: Any) -> Any:
+        if method != "GET":
+            return super().answer(method, *given)
+        self.move(self)
+        return self.refusal, {"error": "no"}, {}
+
+
+@pytest.mark.parametrize("refusal", [401, 404, 503])
+def test_a_wait_in_a_worker_follows_a_changed_connection(
+    service: JobService, connect: Callable[..., None], refusal: int
+) -> None:
+    """So does the reading of the result."""
+
+    def move(former: JobService) -> None:
+        service.jobs = former.jobs
+        connect(service, retry_budget=0)
+
+    service.ends_as = ended("crawl")
+    former = MovingService(refusal, move)
+    connect(former, retry_budget=0)
+    try:
+        result = job("crawl").execute(context_of(TaskInstance()))
+    finally:
+        former.stop()
+    assert result["data"] == PAGES
+
+
 ERRORS = {
     "errors": [
         {"id": "1", "url": f"{URL}3", "error": "timed out", "code": "SCRAPE_TIMEOUT"},
