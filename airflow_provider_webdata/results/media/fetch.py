@@ -261,7 +261,7 @@ def _check_status(response: httpx.Response) -> None:
 
 
 def _content_of(response: httpx.Response) -> Iterator[bytes]:
-    """Yield the body in parts of bounded size, each as soon as it is received.
+    """Yield the body in parts of bounded size, each upon receipt.
 
     httpx would decompress all that it has read at once, and yield nothing for input without output.
     """
