@@ -34,7 +34,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     FAILURE: XComKey("`message`, `code`, `fix`, `link` of the error", "each task that fails"),
     CREDITS: XComKey(
         "`used`, `saved`, `unknown` (calls of unknown cost), `byOperation`, `byFormat`, `byConnection`, and `jobs`",
-        "each task with billed calls, also the TaskFlow tasks that call the hook",
+        "each task with billed calls, also TaskFlow tasks that call a guarded hook",
     ),
     INCOMPLETE: XComKey(
         "list of `kind`, `number`, `of`: what the results lack",
