@@ -10,7 +10,9 @@ import getpass
 import json
 import os
 import secrets
+import socket
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -25,6 +27,7 @@ from airflow_provider_webdata.api.servers import is_hosted_service
 from airflow_provider_webdata.commands.command import command
 from airflow_provider_webdata.commands.example import DAG_ID, ExampleDag
 from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines
+from airflow_provider_webdata.common.hosts import is_loopback, url_host
 from airflow_provider_webdata.doctor.airflow_database import tables
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.hooks.connection import settings_of
@@ -41,6 +44,8 @@ if TYPE_CHECKING:
 _KEY_VARIABLE = "WEBDATA_API_KEY"
 _SECRET_BYTES = 32
 _PORTS = {"http": 80, "https": 443}
+_START_SECONDS = 10.0
+"""Time for a server on this machine to start."""
 
 
 @command("{}\nNothing was stored.", audited=True)
@@ -153,6 +158,8 @@ def _tested(connection: Connection, given: Kind | None) -> Generator[str, None, 
     """
     settings = settings_of(connection)
     yield f"Testing {settings.client.base_url} ..."
+    if is_loopback(url_host(settings.client.base_url)):
+        _await_start(settings.client.base_url)
     found = probe(settings.client)
     if given is None and found.kind is not None and not is_hosted_service(settings.client.base_url):
         if (before := settings.client.declared) not in (None, found.kind) and connection.password:
@@ -171,6 +178,17 @@ def _tested(connection: Connection, given: Kind | None) -> Generator[str, None, 
     if not works:
         raise SystemExit(f"{terminal_lines(finding)}\nNothing was stored.")
     return finding
+
+
+def _await_start(base_url: str) -> None:
+    """Wait until a server accepts connections: the command before this one may have started it."""
+    parts = urlsplit(base_url)
+    address = (parts.hostname or "", parts.port or _PORTS[parts.scheme])
+    end = time.monotonic() + _START_SECONDS
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.create_connection(address, timeout=1):
+            return
+        time.sleep(0.2)
 
 
 def _asked(what: str, flag: str, default: str | None) -> str:

@@ -7,6 +7,7 @@ import os
 import pty
 import re
 import select
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ import pytest
 import airflow_provider_webdata.commands
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.sandbox.server import SandboxServer
+from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm
 
@@ -73,6 +75,18 @@ def test_what_cannot_work_stores_nothing(terminal: Terminal, home: Path) -> None
         assert answer["status"].endswith("Nothing was stored."), order
         assert (answer["connections"], answer["files"]) == ({}, {}), order
         assert WRONG_KEY not in answer["status"] + answer["output"], order
+
+
+def test_a_server_that_is_still_starting(environ: dict[str, str], warm: Warm) -> None:
+    """Its commands in the README follow each other."""
+    starting = SandboxServer(port=free_port())
+    later = threading.Timer(1.5, starting.start)
+    later.start()
+    terminal = Terminal(environ, starting, warm)
+    (made,) = terminal.run(terminal.order(base_url=f"http://127.0.0.1:{starting.config.port}"))
+    later.join()
+    starting.stop()
+    assert made["status"] in (0, None), made
 
 
 def test_a_connection_is_made_changed_and_never_replaced_unasked(

@@ -95,6 +95,8 @@ class Service:
 
     def __exit__(self, *_: object) -> None: ...
 
+    def close(self) -> None: ...
+
     def inbox(self) -> Service:
         return self
 
