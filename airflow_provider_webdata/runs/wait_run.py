@@ -169,7 +169,7 @@ class WaitRun(Run, Generic[OutcomeT]):
 
         async def waited(hub: Hub) -> tuple[OutcomeT, ConnectionSettings]:
             outcome = await wait(hub, target, ends.at, at_least_once=True)
-            return outcome, await hub.connection.settings()
+            return outcome, await hub.connection.settings() if hub.connection.is_read else settings
 
         found: tuple[OutcomeT, ConnectionSettings] = with_hub(settings, waited)
         outcome, current = found

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+LOOKUP_SECONDS = 10.0
+"""Maximum time of a lookup of a connection that a wait has read before."""
+
+COMPARE_SECONDS = 10.0
+"""Minimum seconds between two lookups for failed calls."""
+
 GATHER = 0.05
 """Seconds that a request waits for concurrent requests that can share it."""
 
@@ -57,6 +63,7 @@ class Connection:
         self.backoff = Backoff(f"connection {conn_id!r}", notify)
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_closed = False
+        self._compare_at = 0.0
 
     async def hook(self) -> AsyncWebDataHook:
         """Return the hook, after reading its connection.
@@ -107,9 +114,15 @@ class Connection:
         """Read the connection again; return None if it is unchanged or cannot be read."""
         if self._hook.made is not used:
             return await self.hook()
+        now = asyncio.get_running_loop().time()
+        if now < self._compare_at:
+            return None
+        # During an outage, each poll fails.
+        self._compare_at = now + COMPARE_SECONDS
         current = AsyncWebDataHook(self.conn_id)
         try:
-            is_changed = await current.get_settings() != await used.get_settings()
+            read = await asyncio.wait_for(current.get_settings(), LOOKUP_SECONDS)
+            is_changed = read != await used.get_settings()
         except Exception as error:  # noqa: BLE001 - the caller raises the call's own error
             log.debug("Failed to read connection %r again: %s", self.conn_id, brief(error))
             return None

@@ -7,8 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
-from airflow_provider_webdata.common.coded_errors import brief
+from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.waiting import subjects
+from airflow_provider_webdata.waiting.connection import LOOKUP_SECONDS
 from airflow_provider_webdata.waiting.mailbox import ExpiredError, Mailbox, Notice, WaitFailedError
 from airflow_provider_webdata.waiting.poll_source import is_meaningful
 from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, waiting_for
@@ -142,6 +143,13 @@ async def _first_look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
     if subject is not None and subject.polled_at is not None:
         return None
     try:
+        await asyncio.wait_for(hub.connection.settings(), LOOKUP_SECONDS)
+    except CodedError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a secrets backend raises any error
+        target.log.warning("Failed to read connection %r: %s", hub.connection.conn_id, brief(error))
+        return None
+    try:
         return await look(hub, target)
     except WebDataError as error:
         if error.verdict == "never":
@@ -188,7 +196,10 @@ async def _poll(hub: Hub, target: Target[Any]) -> list[tuple[Any, Any]]:
                 raise
         else:
             while (item := target.mailbox.pop()) is not None:
-                target.receive(item)
+                if isinstance(item, Notice):
+                    item.log_to(target.log)
+                else:
+                    target.receive(item)
             if not subject.lacks_check:
                 return found
         await asyncio.sleep(subjects.MISSING_PAUSE)

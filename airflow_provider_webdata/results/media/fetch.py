@@ -281,8 +281,11 @@ def _content_of(response: httpx.Response) -> Iterator[bytes]:
             while unpacker.unconsumed_tail or len(part) == _PART_BYTES:
                 part = unpacker.decompress(unpacker.unconsumed_tail, _PART_BYTES)
                 yield part
+            if unpacker.eof:
+                return
     except zlib.error as error:
         raise MediaError(f"is not compressed as its Content-Encoding says: {error}") from error
+    raise MediaError("ended before its compressed content was complete")
 
 
 def decoded(link: str) -> tuple[str, bytes]:

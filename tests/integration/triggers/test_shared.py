@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.api.errors import ServerError
 from airflow_provider_webdata.inbox.reader import END
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.waiting import poll_source, subjects
+from airflow_provider_webdata.waiting import wait as waits
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 from tests.support.waiting import PATIENCE
@@ -167,6 +169,29 @@ async def test_the_connection_is_read_once(world: Any, tools: Any, monkeypatch: 
         assert reads == ["webdata_default"]
 
 
+@pytest.mark.usefixtures("world")
+async def test_failed_calls_cause_few_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+
+    reads: list[str] = []
+    real = AsyncWebDataHook.aget_connection
+
+    async def counted(conn_id: str) -> Any:
+        reads.append(conn_id)
+        return await real(conn_id)
+
+    async def fail(_: AsyncWebDataHook) -> None:
+        raise ServerError("get monitor", 503, "down")
+
+    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(counted))
+    hub = Hub.of("webdata_default")
+    with hub.mailbox():
+        for _ in range(20):
+            with pytest.raises(ServerError):
+                await hub.connection.call(fail)
+    assert len(reads) == 2
+
+
 async def test_a_secrets_backend_that_is_unavailable(
     world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch, logs: list[Any]
 ) -> None:
@@ -203,9 +228,14 @@ async def test_a_secrets_backend_that_hangs(world: Any, tools: Any, monkeypatch:
         raise RuntimeError
 
     monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(hang))
+    monkeypatch.setattr(waits, "LOOKUP_SECONDS", 0.1)
     event = await asyncio.wait_for(tools.event_of(for_check("m", deadline=time.time() + 0.2)), 10)
     assert event["status"] == "timeout"
     assert "Airflow has not read the connection" in event["message"]
+    # In a worker, a wait polls once more at its end.
+    target = for_check("m")._target()
+    last = waits.wait(Hub.of("webdata_default"), target, time.time() + 0.2, at_least_once=True)
+    assert (await asyncio.wait_for(last, 10)).status == "timeout"
     over.set()
 
 
