@@ -191,11 +191,12 @@ def stored_tasks(
 
     Those that have not started are the last.
     """
+    key_of_rendered = next(iter(RenderedTaskInstanceFields.__table__.primary_key))
     with create_session() as session:
         rows = session.execute(
             task_rows()
             .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, is_ours())
-            .where(or_(TaskInstance.start_date.is_not(None), RenderedTaskInstanceFields.dag_id.is_not(None)))
+            .where(or_(TaskInstance.start_date.is_not(None), key_of_rendered.is_not(None)))
             # Databases sort NULL first or last.
             .order_by(
                 TaskInstance.start_date.is_(None),

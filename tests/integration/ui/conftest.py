@@ -37,9 +37,10 @@ ODD = tuple(f"odd{number}" for number in range(12))
 """Connections to `OddService`: the answers to each are cached apart."""
 EMPTY = "empty"
 """Another connection to it, which random answers leave alone."""
-PARTLY, TEAMWORK, UNREAD, FILTERED, PAGED = "partly", "teamwork", "unread", "filtered", "paged"
+PARTLY, TEAMWORK, UNREAD = "partly", "teamwork", "unread"
+FILTERED, PAGED, COUNTED = "filtered", "paged", "counted"
 """More, each for a few tests: failed pages, which cannot be read, a team that spends more than its DAGs, lists, and
-their pages."""
+their pages, and odd counts."""
 TEAM_DAG = "team_dag"
 """A DAG that spent credits with `TEAMWORK`."""
 CHEAP_DAGS = tuple(f"cheap{number}" for number in range(8))
@@ -216,7 +217,7 @@ def pages(
         **{f"AIRFLOW_CONN_{HIDDEN_CONN_ID.upper()}": connection_text(sandbox.url)},
         **{
             f"AIRFLOW_CONN_{conn_id.upper()}": connection_text(odd.url)
-            for conn_id in (*ODD, EMPTY, PARTLY, TEAMWORK, UNREAD, FILTERED, PAGED)
+            for conn_id in (*ODD, EMPTY, PARTLY, TEAMWORK, UNREAD, FILTERED, PAGED, COUNTED)
         },
     )
     engine = create_engine(database)

@@ -23,6 +23,7 @@ from airflow_provider_webdata.ui.application import VIEWS
 from tests.integration.ui.auth_manager import HIDDEN_DAG
 from tests.integration.ui.conftest import (
     CONN_ID,
+    COUNTED,
     DASHBOARD,
     EMPTY,
     FAILED_DAG,
@@ -608,10 +609,10 @@ def test_a_job_whose_counts_are_text(pages: Pages, kind: str) -> None:
             next((body for name, body in bodies.items() if name in path), {"success": True, **odd})
         ).encode(),
     )
-    part = pages.get("/jobs/job/part", conn_id=EMPTY, operation=kind, job_id=job_id)
+    part = pages.get("/jobs/job/part", conn_id=COUNTED, operation=kind, job_id=job_id)
     assert (part.status_code, "Scraping" in part.text) == (200, True), part.text
     assert "<progress" not in part.text
-    listed = pages.get("/jobs/list", conn_id=EMPTY, operation=kind)
+    listed = pages.get("/jobs/list", conn_id=COUNTED, operation=kind)
     assert (listed.status_code, job_id in listed.text) == (200, True), listed.text
 
 
