@@ -59,15 +59,14 @@ def _restored(kind: type[CodedError], args: tuple[Any, ...]) -> CodedError:
 
 
 def brief(error: BaseException) -> str:
-    """Return an error's text to quote it in another text; see `CodedError.brief`."""
+    """Return an error's text to quote it in another text; see `CodedError.brief`. URLs of foreign errors are masked."""
     if isinstance(error, CodedError):
         return error.brief()
-    if isinstance(error, OSError):
-        # Imported here because DAG files import this module.
-        from airflow_provider_webdata.common.plain_errors import plain_reason
+    # Imported here because DAG files import this module.
+    from airflow_provider_webdata.common.plain_errors import plain_reason
+    from airflow_provider_webdata.common.url_secrets import without_secrets
 
-        return plain_reason(error)
-    return str(error)
+    return without_secrets(plain_reason(error) if isinstance(error, OSError) else str(error))
 
 
 class ArgumentError(CodedError, ValueError):

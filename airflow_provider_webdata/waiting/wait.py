@@ -147,7 +147,8 @@ async def _first_look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
     except CodedError:
         raise
     except Exception as error:  # noqa: BLE001 - a secrets backend raises any error
-        target.log.warning("Failed to read connection %r: %s", hub.connection.conn_id, brief(error))
+        reason = brief(error) or type(error).__name__
+        target.log.warning("Failed to read connection %r: %s", hub.connection.conn_id, reason)
         return None
     try:
         return await look(hub, target)

@@ -15,7 +15,6 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError, brief
 from airflow_provider_webdata.common.component_metrics import count, timing
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.storable import storable
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.states.outcomes import WaitOutcome
@@ -74,7 +73,7 @@ class WaitTrigger(BaseTrigger):
                 outcome = WaitOutcome(status="error", message=brief(error), verdict=error.verdict)
             except Exception as error:
                 self.log.exception("The wait ended unexpectedly.")
-                message = without_secrets(f"{type(error).__name__}: {brief(error)}")
+                message = f"{type(error).__name__}: {brief(error)}"
                 outcome = WaitOutcome(status="error", message=message, verdict="unknown")
         tags = {"conn_id": self.webdata_conn_id, "kind": self.kind, "status": outcome.status}
         count("webdata.waits", **tags, via=outcome.via or "none")

@@ -217,6 +217,22 @@ async def test_a_secrets_backend_that_is_unavailable(
     assert "hush" not in shown
 
 
+async def test_the_event_of_a_failed_lookup_has_no_secret(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+
+    async def unavailable(_: str) -> Any:
+        raise RuntimeError("no answer from https://vault.example/?token=hush")
+
+    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(unavailable))
+    wait = for_check(world.monitor(), deadline=time.time() + 2)
+    event = await asyncio.wait_for(tools.event_of(wait), 30)
+    assert event["status"] == "timeout"
+    assert "no answer from https://vault.example" in event["message"]
+    assert "hush" not in event["message"]
+
+
 async def test_a_secrets_backend_that_hangs(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait ends at its deadline."""
     from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
