@@ -129,9 +129,7 @@ class Connection:
         return await self.renew(used) if is_changed else None
 
     async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
-        """Call the service. If it rejects the key, or the connection has changed, retry once with the connection read
-        again.
-        """
+        """Call the service. Retry once if it rejects the key, or if the connection has changed."""
         hook = await self.hook()
         try:
             return await request(hook)
