@@ -155,16 +155,19 @@ async def test_a_missing_monitor_or_check(world: Any, tools: Any, monkeypatch: p
     assert "HTTP 404" in event["message"]
 
 
+def outage(logs: Any) -> list[str]:
+    return [entry["log_level"] for entry in logs if "service of connection" in entry["event"]]
+
+
 async def test_an_outage_is_logged_and_survived(world: Any, tools: Any, logs: Any) -> None:
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault("status", path="/v2/", status=503, times=None)
     task = asyncio.create_task(tools.event_of(trigger(monitor, wait_by="polling")))
-    await tools.until(lambda: any("503" in entry["event"] for entry in logs))
+    await tools.until(lambda: outage(logs) == ["warning"])
     world.control.clear_faults()
     assert (await task)["check_id"] == check
-    lines = [entry for entry in logs if "service of connection" in entry["event"]]
-    assert [entry["log_level"] for entry in lines] == ["warning", "info"], "its begin and its end"
+    assert outage(logs) == ["warning", "info"], "its begin and its end"
 
 
 async def test_an_invalid_moment_is_named(connect: Any, tools: Any) -> None:
