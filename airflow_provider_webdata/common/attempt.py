@@ -16,6 +16,7 @@ from airflow_provider_webdata.common.stored_record import Count, damage_of, read
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
+    from uuid import UUID
 
 RecordT = TypeVar("RecordT", bound=msgspec.Struct)
 
@@ -70,12 +71,18 @@ class Attempt:
         return index
 
     @property
-    def instance(self) -> tuple[object, ...]:
-        """Identity of the task instance. Iterations of a loop (Airflow 3.4) differ only in the region."""
-        names: tuple[str, ...] = ("dag_id", "run_id", "task_id", "map_index")
-        if getattr(self.ti, "region_id", None) is not None:
-            names = (*names, "region_id", "region_index")
-        return tuple(getattr(self.ti, name, None) for name in names)
+    def instance(self) -> tuple[str | int | None, ...]:
+        """Identity of the task instance, storable as JSON.
+
+        Iterations of a loop (Airflow 3.4) differ only in the region. Other tasks have the region 0 there, which is left
+        out, so that an upgrade of Airflow keeps their identity.
+        """
+        names = ("dag_id", "run_id", "task_id", "map_index")
+        identity = tuple(getattr(self.ti, name, None) for name in names)
+        region: UUID | None = getattr(self.ti, "region_id", None)
+        return (
+            (*identity, str(region), self.ti.region_index) if region is not None and region.int else identity
+        )
 
     @property
     def is_last(self) -> bool:

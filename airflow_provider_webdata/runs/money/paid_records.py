@@ -73,8 +73,7 @@ class FileRecords:
 
     def __init__(self, output: str, context: Context, account: str | None = None) -> None:
         self._account = account
-        # A region is a UUID.
-        instance = json.dumps(Attempt(context).instance, default=str)
+        instance = json.dumps(Attempt(context).instance)
         name = hashlib.sha256(instance.encode()).hexdigest()[:16]
         self._folder: ObjectStoragePath = storage_path(f"{output}.partial/{name}")
         self.place = str(self._folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.runs.failures import too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.results import MAX_LISTED, PageErrors, texts
@@ -178,6 +180,18 @@ def test_every_attempt_has_the_same_keys() -> None:
     one, two = identity(), identity(try_number=2)
     assert one.key("s", 0) == two.key("s", 0)
     assert one.idempotency_key(1) == two.idempotency_key(1)
+
+
+def test_a_task_outside_of_a_loop_keeps_its_keys_on_airflow_3_4() -> None:
+    """There the region of such a task is a constant. The job may have been started before the upgrade."""
+    before, after = identity(map_index=3), identity(map_index=3, region_id=UUID(int=0), region_index=3)
+    assert before == after
+
+
+def test_the_identity_of_an_iteration_can_be_stored() -> None:
+    region = {"region_id": UUID(int=1), "region_index": 0}
+    ti = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, **region)
+    assert json.loads(json_text(Attempt({"ti": ti}).instance)) == ["d", "r", "t", -1, str(UUID(int=1)), 0]
 
 
 def test_keys_tell_secrets_and_generations_apart() -> None:
