@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow.models import xcom as airflow_xcom
 from airflow.models.dag import DagModel
 from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
@@ -12,7 +13,6 @@ from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance, uuid7
 from airflow.models.trigger import Trigger
-from airflow.models.xcom import XComModel
 from airflow.utils.types import DagRunType
 from sqlalchemy import insert, select
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 START = datetime.now(timezone.utc) - timedelta(minutes=10)
+XCOMS: Any = getattr(airflow_xcom, "XComModelV2", airflow_xcom.XComModel).__table__
+"""The table that XComs are written to: from Airflow 3.4 on, each attempt has its own, and `XComModel` only reads."""
 _ENDED = ("success", "failed", "skipped", "up_for_retry")
 TRIGGERS = "airflow_provider_webdata.triggers."
 
@@ -101,7 +103,7 @@ def add_task(
         log.dttm = START + timedelta(minutes=number)
         session.add(log)
     for key, value in (xcoms or {}).items():
-        XComModel.set(key, value, **names, session=session)
+        airflow_xcom.XComModel.set(key, value, **names, session=session)
 
 
 def columns_of(table: Any, values: dict[str, Any]) -> dict[str, Any]:

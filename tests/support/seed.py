@@ -22,7 +22,6 @@ from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance, uuid7
 from airflow.models.trigger import Trigger
-from airflow.models.xcom import XComModel
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from sqlalchemy import bindparam, delete, insert, update
@@ -30,7 +29,7 @@ from sqlalchemy import bindparam, delete, insert, update
 from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import counter, delivery
-from tests.support.airflow_rows import TRIGGERS, attempt_of, columns_of
+from tests.support.airflow_rows import TRIGGERS, XCOMS, attempt_of, columns_of
 from tests.support.seeded_service import Service, live, spend
 from tests.support.seeded_story import DAGS, Run, Seeded, Story, Task
 
@@ -81,17 +80,15 @@ def _write(session: Any, story: Story) -> None:
             {**names, "event": event, "dttm": at, "try_number": attempt, "owner": "airflow"}
             for event, at, attempt in task.logged
         ]
-        xcoms += [
-            {**names, "dag_run_id": run_ids[task.run], "key": key, "value": value, "timestamp": at}
-            for key, value, at in task.pushed
-        ]
-    for model, rows in (
-        (TaskInstance, instances),
-        (RenderedTaskInstanceFields, rendered),
-        (Log, logs),
-        (XComModel, xcoms),
+        its = {**names, "task_instance_id": instances[-1]["id"], "dag_run_id": run_ids[task.run]}
+        xcoms += [{**its, "key": key, "value": value, "timestamp": at} for key, value, at in task.pushed]
+    table: Any
+    for table, rows in (
+        (TaskInstance.__table__, instances),
+        (RenderedTaskInstanceFields.__table__, rendered),
+        (Log.__table__, logs),
+        (XCOMS, xcoms),
     ):
-        table: Any = model.__table__
         session.execute(insert(table), [columns_of(table, row) for row in rows])
 
 

@@ -14,8 +14,7 @@ from airflow import settings
 from airflow.models.asset import AssetEvent, AssetModel
 from airflow.models.base import Base
 from airflow.models.dagrun import DagRun
-from airflow.models.taskinstance import TaskInstance
-from airflow.models.xcom import XComModel
+from airflow.models.taskinstance import TaskInstance, uuid7
 from sqlalchemy import create_engine, insert, select, update
 from sqlalchemy.orm import scoped_session, sessionmaker
 from starlette.requests import Request
@@ -40,7 +39,7 @@ from airflow_provider_webdata.ui.quality import KEYS, quality_of
 from airflow_provider_webdata.ui.rendering import render
 from airflow_provider_webdata.ui.tasks import late_waits, summaries_of_run, summary_of, waits
 from tests.integration.commands.test_costs import database, told
-from tests.support.airflow_rows import START, add_task
+from tests.support.airflow_rows import START, XCOMS, add_task, columns_of
 from tests.support.postgres import Postgres
 
 __all__ = ["database"]
@@ -97,13 +96,18 @@ def test_the_reason_of_the_last_of_many_mapped_tasks(database: None) -> None:
         add_task(session, "many", "take", operator="WebDataScrapeOperator", rendered=OURS, map_index=0)
         failed: dict[str, Any] = {"state": "failed", "rendered": OURS, "xcoms": {"failure": reason}}
         add_task(session, "many", "take", operator="WebDataScrapeOperator", map_index=last, **failed)
-        (written,) = session.scalars(select(XComModel).where(XComModel.dag_id == "many"))
-        names = {"dag_id": "many", "run_id": "run", "task_id": "take", "dag_run_id": written.dag_run_id}
-        others = [
-            {**names, "map_index": index, "key": "failure", "value": {}, "timestamp": START}
-            for index in range(1, last)
-        ]
-        session.execute(insert(XComModel), others)
+        run_id = session.scalar(select(DagRun.id).where(DagRun.dag_id == "many"))
+        names = {"dag_id": "many", "run_id": "run", "task_id": "take"}
+        pool = {"pool": "default_pool", "pool_slots": 1}
+        pushed = {"key": "failure", "value": {}, "timestamp": START}
+        instances, xcoms = [], []
+        for index in range(1, last):
+            instance = {**names, "id": uuid7(), "map_index": index, "region_index": index}
+            instances.append(columns_of(TaskInstance.__table__, {**instance, **pool}))
+            owner = {"task_instance_id": instance["id"], "dag_run_id": run_id}
+            xcoms.append(columns_of(XCOMS, {**names, "map_index": index, **owner, **pushed}))
+        session.execute(insert(TaskInstance.__table__), instances)
+        session.execute(insert(XCOMS), xcoms)
         session.commit()
     (task,), _ = troubled_tasks(START, "incomplete", ("failure",), 9)
     assert task.stored.pushed == {"failure": reason}
