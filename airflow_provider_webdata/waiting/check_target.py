@@ -163,9 +163,8 @@ class CheckTarget(Target[CheckOutcome]):
             )
             self.queue.add([delivered_check(delivery)])
         elif item.is_missing and item.check_id == self.queue.check_id:
-            raise WaitFailedError(
-                f"{self} does not exist ({item.reason}) ({NotFoundError.help_code})", "never"
-            )
+            reason = f"{self} does not exist ({item.reason}) ({NotFoundError.help_code})"
+            raise WaitFailedError(reason, "never", is_missing=True)
 
     def decide(self) -> FoundCheck | Look | Judge | None:
         """Return the next matching check, a request for missing information, or None."""

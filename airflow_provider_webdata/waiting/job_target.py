@@ -14,10 +14,10 @@ from airflow_provider_webdata.waiting.subscriptions import Subscription
 from airflow_provider_webdata.waiting.target import Look, Target, by_webhook, listens, polls
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.errors import Verdict
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.outcomes import Status
+    from airflow_provider_webdata.waiting.mailbox import WaitFailedError
     from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 
@@ -120,6 +120,6 @@ class JobTarget(Target[JobOutcome]):
             over_limit=found.credits_used,
         )
 
-    def unfinished(self, status: Status, message: str, verdict: Verdict | None = None) -> JobOutcome:
+    def unfinished(self, status: Status, message: str, failure: WaitFailedError | None = None) -> JobOutcome:
         """Return the outcome of a wait that ends before the job."""
-        return replace(super().unfinished(status, message, verdict), kind=self._kind, job_id=self._job_id)
+        return replace(super().unfinished(status, message, failure), kind=self._kind, job_id=self._job_id)

@@ -29,11 +29,15 @@ class Notice:
 
 
 class WaitFailedError(Exception):
-    """The wait cannot continue."""
+    """The wait cannot continue.
 
-    def __init__(self, text: str, verdict: Verdict = "unknown") -> None:
+    :param is_missing: whether the service does not know what was waited for.
+    """
+
+    def __init__(self, text: str, verdict: Verdict = "unknown", *, is_missing: bool = False) -> None:
         super().__init__(text)
         self.verdict: Verdict = verdict
+        self.is_missing = is_missing
 
 
 class ExpiredError(Exception):

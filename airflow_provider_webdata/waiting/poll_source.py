@@ -253,7 +253,7 @@ class PollSource:
             subject.missing_since = subject.missing_since or now
             if now - subject.missing_since > subjects.MISSING_LIMIT:
                 text = f"{subject.label} does not exist ({error.text()}): {subject.if_missing} ({error.help_code})"
-                subject.post(WaitFailedError(text, "never"))
+                subject.post(WaitFailedError(text, "never", is_missing=True))
             pause, last = min(1.0 + now - subject.missing_since, 8.0), False
         else:
             subject.backoff = subject.backoff or Backoff(subject.label, subject.post)

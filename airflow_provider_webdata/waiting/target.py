@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
+from msgspec.structs import replace
+
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.common.url_secrets import without_secrets
@@ -13,10 +15,9 @@ from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_r
 from airflow_provider_webdata.states.outcomes import OutcomeT
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.api.errors import Verdict
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.outcomes import Status
-    from airflow_provider_webdata.waiting.mailbox import Mailbox
+    from airflow_provider_webdata.waiting.mailbox import Mailbox, WaitFailedError
     from airflow_provider_webdata.waiting.policy import PollingPolicy
     from airflow_provider_webdata.waiting.subjects import Subject, SubjectKey
     from airflow_provider_webdata.waiting.subscriptions import Subscription
@@ -93,9 +94,15 @@ class Target(ABC, Generic[OutcomeT]):
     def outcome(self, found: Any) -> OutcomeT:
         """Return the outcome of the wait for a finding from `decide`."""
 
-    def unfinished(self, status: Status, message: str, verdict: Verdict | None = None) -> OutcomeT:
-        """Return the outcome of a wait that ends without a finding."""
-        return self.outcome_class(status=status, message=message, verdict=verdict)
+    def unfinished(self, status: Status, message: str, failure: WaitFailedError | None = None) -> OutcomeT:
+        """Return the outcome of a wait that ends without a finding.
+
+        :param failure: of an `error`.
+        """
+        outcome = self.outcome_class(status=status, message=message)
+        if failure is None:
+            return outcome
+        return replace(outcome, verdict=failure.verdict, is_missing=failure.is_missing)
 
     def remarks(self) -> list[str]:
         """Return additional remarks for the message of a timeout."""

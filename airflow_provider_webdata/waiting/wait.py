@@ -56,7 +56,7 @@ async def wait(
             message = f"Timed out waiting for {target}: {'; '.join(_seen(hub, target))}"
             return target.unfinished("timeout", message)
         except WaitFailedError as error:
-            return target.unfinished("error", brief(error), error.verdict)
+            return target.unfinished("error", brief(error), error)
         finally:
             leave(hub, target)
 
@@ -173,7 +173,7 @@ async def look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
         try:
             found = await (_poll(hub, target) if target.is_polled else hub.inbox.past(subscriptions))
         except WaitFailedError as error:
-            return target.unfinished("error", brief(error), error.verdict)
+            return target.unfinished("error", brief(error), error)
         for _, item in found:
             target.receive(item)
         while isinstance(decision := target.decide(), Judge):

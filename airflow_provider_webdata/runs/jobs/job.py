@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.endpoints import JOBS, label_of
-from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.numbers import credits_text
@@ -151,8 +151,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def judge(self, outcome: JobOutcome) -> None:
         """Return if an outcome is `done`; otherwise end the attempt with its status."""
-        is_missing = outcome.status == "error" and f"({NotFoundError.help_code})" in outcome.message
-        if is_missing and not self._bills():
+        if outcome.is_missing and not self._bills():
             # The id is the server's own, so that it lost the job, or its result has expired: a retry starts another.
             outcome = replace(outcome, verdict="unknown")
         super().judge(outcome)
