@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.plugins_manager import AirflowPlugin
 from jinja2 import pass_context
 
+from airflow_provider_webdata.common.coded_errors import traceback_of
 from airflow_provider_webdata.common.page_urls import FRAME_ROUTE, TASK_ROUTE, UI_PATH, path_of
 from airflow_provider_webdata.common.supported_airflow import require_airflow
 
@@ -117,8 +118,8 @@ def open_inbox(api_server: Any) -> Any:
     """
     try:
         inbox.open()
-    except Exception:
-        log.exception("The inbox cannot start; its first request retries")
+    except Exception as error:  # noqa: BLE001 - Airflow starts without the inbox
+        log.error("The inbox cannot start; its first request retries%s", traceback_of(error))
     return api_server
 
 

@@ -69,6 +69,18 @@ def brief(error: BaseException) -> str:
     return without_secrets(plain_reason(error) if isinstance(error, OSError) else str(error))
 
 
+def traceback_of(error: BaseException) -> str:
+    """Return an error's traceback for a log, after a line feed, with masked URLs.
+
+    A foreign error may quote the URL of a secrets backend or a proxy.
+    """
+    import traceback
+
+    from airflow_provider_webdata.common.url_secrets import without_secrets
+
+    return "\n" + without_secrets("".join(traceback.format_exception(error)).rstrip())
+
+
 class ArgumentError(CodedError, ValueError):
     """An argument is invalid; the message contains its name, the rule, and the given value."""
 

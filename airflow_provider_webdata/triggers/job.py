@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from asgiref.sync import sync_to_async
 
 from airflow_provider_webdata.api.endpoints import JOBS
-from airflow_provider_webdata.common.coded_errors import CodedError, brief
+from airflow_provider_webdata.common.coded_errors import CodedError, brief, traceback_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
@@ -105,14 +105,14 @@ class WebDataJobTrigger(WaitTrigger):
             hub = Hub.of(self.webdata_conn_id)
             with hub.mailbox():
                 cancelled = await hub.connection.call(lambda hook: hook.cancel_job(kind, self.job_id))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - a lookup raises any error
             # If Airflow has canceled `on_kill`, no caller sees the error.
             self.log.warning(
-                "%s %s may continue: it could not be canceled (%s)",
+                "%s %s may continue: it could not be canceled (%s)%s",
                 name_of(kind).capitalize(),
                 self.job_id,
                 brief(error),
-                exc_info=not isinstance(error, CodedError),
+                "" if isinstance(error, CodedError) else traceback_of(error),
             )
             return
         what = name_of(kind).capitalize()

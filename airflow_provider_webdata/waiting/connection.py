@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import AuthenticationError, RateLimitError, WebDataError
-from airflow_provider_webdata.common.coded_errors import CodedError, brief
+from airflow_provider_webdata.common.coded_errors import CodedError, brief, traceback_of
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from airflow_provider_webdata.waiting.backoff import Backoff
@@ -175,7 +175,7 @@ class Connection:
             return
         cause = f"{task.get_name()} was canceled while it was needed"
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("%s ended unexpectedly", task.get_name(), exc_info=error)
+            log.error("%s ended unexpectedly%s", task.get_name(), traceback_of(error))
             cause = f"{task.get_name()} ended unexpectedly: {type(error).__name__}: {brief(error)}"
         self._on_failure(cause)
 

@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
-from airflow_provider_webdata.common.coded_errors import brief
+from airflow_provider_webdata.common.coded_errors import brief, traceback_of
 from airflow_provider_webdata.inbox.wire import is_key
 from airflow_provider_webdata.inbox_server.storage.errors import CursorPastEndError
 
@@ -98,8 +98,8 @@ class InboxApplication:
             response = retry_later(503, brief(error))
         except StoreUnavailableError:
             response = retry_later(503, "the deliveries are temporarily unavailable")
-        except Exception:
-            log.exception("The inbox failed at %s", scope["method"])
+        except Exception as error:  # noqa: BLE001 - the server continues
+            log.error("The inbox failed at %s%s", scope["method"], traceback_of(error))
             response = retry_later(503, "internal error, see the inbox's log")
         await _send(response, send, None if body.is_whole or not _has_body(headers) else body)
 

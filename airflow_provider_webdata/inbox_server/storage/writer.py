@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 
 from airflow_provider_webdata.airflow_db.errors import ContendedError, RefusedError, StoreUnavailableError
+from airflow_provider_webdata.common.coded_errors import traceback_of
 
 from .threads import in_thread
 
@@ -136,7 +137,7 @@ class Writer:
     def _answer(self, batch: list[_Waiting], stored: asyncio.Future[list[_Outcome]]) -> None:
         outcomes: list[_Outcome]
         if error := stored.exception():
-            log.error("Failed to store %d deliveries", len(batch), exc_info=error)
+            log.error("Failed to store %d deliveries%s", len(batch), traceback_of(error))
             outcomes = [StoreUnavailableError("internal error, see the inbox's log")] * len(batch)
         else:
             outcomes = stored.result()

@@ -10,6 +10,7 @@ from contextvars import Context, copy_context
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from airflow_provider_webdata.common.coded_errors import traceback_of
 from airflow_provider_webdata.waiting.target import waiting_for
 
 log = logging.getLogger(__name__)
@@ -80,5 +81,5 @@ def _log_due(queue: deque[Announcement]) -> None:
         try:
             if queue.popleft().log_line():
                 _next_turn = turn + PAUSE
-        except Exception:
-            log.exception("Could not log the first line of a wait")
+        except Exception as error:  # noqa: BLE001 - the next lines follow
+            log.error("Could not log the first line of a wait%s", traceback_of(error))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.common.coded_errors import ArgumentError, brief
+from airflow_provider_webdata.common.coded_errors import ArgumentError, brief, traceback_of
 from airflow_provider_webdata.common.component_metrics import count, timing
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.storable import storable
@@ -71,8 +71,8 @@ class WaitTrigger(BaseTrigger):
                 outcome = WaitDeadline.of(self.deadline).named_in(outcome)
             except WebDataError as error:
                 outcome = WaitOutcome(status="error", message=brief(error), verdict=error.verdict)
-            except Exception as error:
-                self.log.exception("The wait ended unexpectedly.")
+            except Exception as error:  # noqa: BLE001 - the task gets it
+                self.log.error("The wait ended unexpectedly.%s", traceback_of(error))
                 message = f"{type(error).__name__}: {brief(error)}"
                 outcome = WaitOutcome(status="error", message=message, verdict="unknown")
         tags = {"conn_id": self.webdata_conn_id, "kind": self.kind, "status": outcome.status}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.coded_errors import traceback_of
 from airflow_provider_webdata.waiting.hub import Hub
 
 if TYPE_CHECKING:
@@ -91,9 +92,11 @@ class Stream(ABC):
                     async for item in items:
                         await self._unacknowledged.acquire()
                         yield item, item
-            except Exception:
-                log.exception(
-                    "A stream of asset events failed; its watcher restarts in %.0f s.", RESTART_DELAY
+            except Exception as error:
+                log.error(
+                    "A stream of asset events failed; its watcher restarts in %.0f s.%s",
+                    RESTART_DELAY,
+                    traceback_of(error),
                 )
                 await asyncio.sleep(RESTART_DELAY)
                 raise

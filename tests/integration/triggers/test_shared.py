@@ -137,12 +137,12 @@ async def test_shared_tasks_have_no_context_of_the_task_that_started_them(world:
 
 
 async def test_the_death_of_the_shared_reader_ends_every_wait(
-    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with tools.waiting(for_delivery("k1"), for_delivery("k2")) as tasks:
 
         def fall_over(*_: Any) -> Any:
-            raise MemoryError("no room")
+            raise MemoryError("no room at https://cache.example/?token=hush")
 
         monkeypatch.setattr(SubscriptionIndex, "of", fall_over)
         await asyncio.to_thread(world.inbox.deliver, delivery(1), "k1")
@@ -150,6 +150,8 @@ async def test_the_death_of_the_shared_reader_ends_every_wait(
     assert {event["status"] for event in events} == {"error"}
     assert all("ended unexpectedly" in event["message"] for event in events)
     monkeypatch.undo()
+    assert "in fall_over" in caplog.text, "the traceback"
+    assert "hush" not in caplog.text + str(events)
 
 
 async def test_the_connection_is_read_once(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
