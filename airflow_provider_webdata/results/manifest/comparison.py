@@ -72,6 +72,7 @@ class Comparison:
         self._entries = known
         self._unread: set[str] = set()
         self._doubtful: set[str] = set()
+        self._gone: set[str] = set()
         self._moment = moment
         self._seen = seen or moment
         self._compare = compare
@@ -111,9 +112,8 @@ class Comparison:
                 if cached is not None and cached < datetime.fromisoformat(seen):
                     seen = cached.isoformat()
             if site_failed(metadata):
-                if not is_gone(metadata):
-                    self._unread.add(key)
-                elif may_be_unserved(item):
+                (self._gone if is_gone(metadata) else self._unread).add(key)
+                if is_gone(metadata) and may_be_unserved(item):
                     self._doubtful.add(key)
                 return "failed"
         known = self._entries.get(key)
@@ -172,9 +172,12 @@ class Comparison:
         once, at the end of a complete run. If the server may have reported it instead, the run counts only if it read
         another page of the host.
 
+        A page that a crawl did not reach counts only if every unread page failed before the last run that found it, or
+        was read since: an unread page may be the only one that links to it.
+
         :param after: number of runs without a page after which it is removed.
         :param most: maximum removals. If exceeded, no page is removed, and the next run decides again.
-        :param requested: keys of the pages that the run could have seen; None: all.
+        :param requested: keys of the pages that the run could have seen; None: all that it can reach by links.
         """
         if self._doubtful:
             read = {_host(key) for key, entry in self._entries.items() if entry.change in _READ}
@@ -184,6 +187,11 @@ class Comparison:
             for key, entry in self._entries.items()
             if entry.change is None and key not in self._unread and (requested is None or key in requested)
         ]
+        if requested is None:
+            outages = {self._entries[key].last_seen for key in self._unread & self._entries.keys()}
+            unseen = [
+                key for key in unseen if key in self._gone or self._entries[key].last_seen not in outages
+            ]
         gone: dict[str, Entry] = {}
         for key in unseen:
             entry = self._entries[key]

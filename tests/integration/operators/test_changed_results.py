@@ -426,6 +426,28 @@ def test_pages_that_fail_for_nights_are_not_removed(site: Site) -> None:
     assert site.crawl(4) == (counts(same=3, changed=1, failed=1), [("changed", "b")])
 
 
+def test_pages_behind_a_page_that_fails_for_nights_are_not_removed(site: Site) -> None:
+    """Nothing else links to one of them. Once the page can be read again, or failed before, the runs count."""
+    hub, deep, other = f"{HOME}c", f"{HOME}deep", f"{HOME}other"
+    links = f'<main><a href="{deep}">d</a> <a href="{other}">o</a></main>'
+    site.control.set_page(hub, links)
+    site.show(deep="<p>deep</p>", other="<p>other</p>")
+    assert site.crawl(1)[0]["new"] == 6
+    site.control.set_page(hub, "<p>Out of order</p>", status=503)
+    for day in (2, 3, 4):
+        assert site.crawl(day) == (counts(same=3, failed=1), [])
+    site.control.set_page(hub, links)
+    assert site.crawl(5) == (counts(same=6), [])
+    site.control.set_page(hub, "<p>Out of order</p>", status=503)
+    site.control.set_page(
+        HOME, f'<main><a href="/a">a</a> <a href="/b">b</a> <a href="/c">c</a> {links}</main>'
+    )
+    assert site.crawl(6)[0] == counts(same=4, changed=1, failed=1)
+    site.control.set_page(HOME, '<main><a href="/a">a</a> <a href="/b">b</a> <a href="/c">c</a></main>')
+    assert site.crawl(7)[0]["removed"] == 0
+    assert site.crawl(8)[1] == [("removed", "deep"), ("removed", "other")]
+
+
 @pytest.mark.parametrize(
     ("more", "said"),
     [

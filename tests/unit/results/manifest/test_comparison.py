@@ -252,7 +252,8 @@ def test_any_history(sites: list[dict[str, str | int]], after: int) -> None:
     ]
     copy: dict[str, str] = {}
     missing: dict[str, int] = {}
-    for items, (changes, removed) in zip(seen, runs(*seen, after=after), strict=True):
+    last: dict[str, int] = {}
+    for number, (items, (changes, removed)) in enumerate(zip(seen, runs(*seen, after=after), strict=True)):
         read = {
             item["metadata"]["sourceURL"]: item["markdown"]
             for item in items
@@ -265,11 +266,15 @@ def test_any_history(sites: list[dict[str, str | int]], after: int) -> None:
             )
             assert change == (expected if url in read else "failed")
         copy.update(read)
-        failing = {item["metadata"]["sourceURL"] for item in items if item["metadata"]["statusCode"] == 503}
-        missing = {url: 0 if url in read else missing.get(url, 0) + (url not in failing) for url in copy}
-        assert set(removed) == {url for url, count in missing.items() if count >= after}
+        last.update(dict.fromkeys(read, number))
+        status = {item["metadata"]["sourceURL"]: item["metadata"]["statusCode"] for item in items}
+        outages = {last[url] for url in copy if status.get(url) == 503}
+        for url in copy:
+            counts = last[url] not in outages if url not in status else status[url] == 404
+            missing[url] = 0 if url in read else missing.get(url, 0) + counts
+        assert set(removed) == {url for url in copy if missing[url] >= after}
         for url in removed:
-            del copy[url]
+            del copy[url], missing[url]
 
 
 @given(
