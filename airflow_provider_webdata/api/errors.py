@@ -556,7 +556,7 @@ class UnavailableError(ServerError):
 
 
 class UnfinishedJobError(WebDataError):
-    """The job is still running, so its results are incomplete.
+    """The job is still running, so its result is incomplete.
 
     :param operation: name of the operation.
     :param job_id: the job's UUID.
@@ -573,7 +573,9 @@ class UnfinishedJobError(WebDataError):
         self.state = state
 
     def text(self) -> str:
-        return f"{self.operation}: job {self.job_id} is {self.state}. Its documents can be read after it has ended"
+        return (
+            f"{self.operation}: job {self.job_id} is {self.state}. Its result can be read after it has ended"
+        )
 
 
 class CallRefusedError(WebDataError):

@@ -10,6 +10,7 @@ from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import (
     APIError,
     InvalidResponseError,
+    UnfinishedJobError,
     UnsupportedError,
     WebDataError,
     error_text,
@@ -27,7 +28,7 @@ from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailure
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
 from airflow_provider_webdata.runs.publishing.step import Results
-from airflow_provider_webdata.states.jobs import name_of
+from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -243,7 +244,7 @@ class JobResult:
 
     def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
         """Record the cost of a job with pages; return its summary and the listed errors."""
-        status = self._run.hook.job_status(self._kind, self._id, limit=1).to_wire()
+        status = self._ended_status(limit=1)
         summary: dict[str, Any] = {name: status.get(name) for name in _SUMMARY if name in status}
         summary["id"] = self._id
         self.settle(summary)
@@ -353,7 +354,7 @@ class JobResult:
         return [] if schema is None else schema.rows_path
 
     def _publish_answer(self, inputs: Sequence[str]) -> Any:
-        answer = self._run.hook.job_status(self._kind, self._id).to_wire()
+        answer = self._ended_status()
         answer.pop("success", None)
         data = answer.pop("data", None)
         summary: dict[str, Any] = {"id": self._id, **answer}
@@ -361,6 +362,17 @@ class JobResult:
         self.report(summary)
         self._report_approval(summary)
         return self.publish_data(data, summary, inputs)
+
+    def _ended_status(self, limit: int | None = None) -> dict[str, Any]:
+        """Return the status of the job, which has ended, with wire names.
+
+        :param limit: maximum number of documents.
+        :raises UnfinishedJobError: a lagging replica of the service still shows it as running.
+        """
+        status = self._run.hook.job_status(self._kind, self._id, limit=limit)
+        if status.status not in TERMINAL_JOB_STATES and getattr(status, "completed_at", None) is None:
+            raise UnfinishedJobError(JOBS[self._kind].status.label, self._id, status.status)
+        return status.to_wire()
 
     def _report_approval(self, summary: Mapping[str, Any]) -> None:
         """Log the approval that an agent run is waiting for."""

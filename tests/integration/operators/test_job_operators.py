@@ -351,6 +351,30 @@ def test_pages_from_the_cache_are_counted(service: JobService, log: Callable[[],
     assert "2 pages came from the service's cache, the oldest of 2026-01-30T02:00:04Z, " in logged
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_result_is_not_read_from_a_replica_that_lags_behind(
+    service: JobService, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A poll has seen the job's end, the next answer is older."""
+    service.ends_as = ended(kind)
+    looks: list[str] = []
+    answer = service.answer
+
+    def lagging(method: str, path: str, *more: Any) -> Any:
+        if path in service.jobs:
+            looks.append(path)
+            if len(looks) == 2:
+                return 200, {"success": True, "status": "processing", "creditsUsed": 1}, {}
+        return answer(method, path, *more)
+
+    monkeypatch.setattr(service, "answer", lagging)
+    outcome = direct.run(job(kind, retries=0))
+    assert (outcome.state, outcome.reschedules) == ("success", 1)
+    assert (outcome.value["data"], outcome.value["status"]) == (DATA[kind], "completed")
+    assert outcome.xcom["credits"]["used"] == 2
+    assert len(service.started()) == 1
+
+
 def test_warnings_of_pages_are_logged_once(service: JobService, log: Callable[[], str]) -> None:
     warned = {**PAGES[0], "warning": "values are samples"}
     service.ends_as = {"status": "completed", "data": [*PAGES, warned, {**warned, "warning": "more"}]}
