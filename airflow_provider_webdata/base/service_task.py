@@ -21,6 +21,7 @@ from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.links import DashboardLink
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.literals import is_template
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 
 if TYPE_CHECKING:
@@ -40,8 +41,13 @@ HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
 SUBJECTS = frozenset(
     (
         "check_id",
+        "credit_limit",
         "file",
         "job_id",
+        "max_credits_per_month",
+        "max_error_ratio",
+        "min_remaining",
+        "min_remaining_percent",
         "monitor_id",
         "monitor_name",
         "queries",
@@ -51,7 +57,8 @@ SUBJECTS = frozenset(
         "urls",
     )
 )
-"""Arguments that must not be None if they come from another task: without them a task would do something else."""
+"""Arguments that must not be None if they come from another task: without them a task would do something else, or
+without a limit."""
 
 
 class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
@@ -219,8 +226,10 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
             name: " and ".join(
                 f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()
             )
+            if isinstance(value, XComArg)
+            else f"the template {value!r}"
             for name in template_fields
-            if isinstance(value := getattr(self, name, None), XComArg)
+            if isinstance(value := getattr(self, name, None), XComArg) or is_template(value)
         }
         # Airflow calls every callable with the context; a pydantic model is a value.
         fields = [name for name in template_fields if not isinstance(getattr(self, name, None), type)]

@@ -63,12 +63,12 @@ def removal_limit(max_removed: float | None, known: int) -> int:
 
 
 def number(name: str, given: Any, most: float = float("inf")) -> float | None:
-    """Return a number of at least 0, or None if the value is None or empty.
+    """Return a number of at least 0, or None if the value is None. A template without a value removes no limit.
 
     :param most: the maximum; infinity itself is never allowed.
     :raises ArgumentError: the value is not a number, or is out of range.
     """
-    if given is None or given == "":
+    if given is None:
         return None
     try:
         value = float("nan") if isinstance(given, bool) else float(given)

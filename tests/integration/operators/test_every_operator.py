@@ -126,3 +126,13 @@ def test_a_limit_of_nothing_sends_nothing(here: SandboxServer, tmp_path: Path, o
     if operator.__name__ != "WebDataBatchSearchOperator":
         assert outcome.ended == ("failed", 1)
         assert "WD-034" in str(outcome.error)
+
+
+@pytest.mark.parametrize("operator", BILLING)
+def test_a_limit_that_renders_to_nothing_is_not_lifted(
+    here: SandboxServer, tmp_path: Path, operator: Any
+) -> None:
+    outcome = direct.run(task(operator, tmp_path, credit_limit="{{ '' }}", retries=1))
+    assert outcome.ended == ("failed", 1)
+    assert "credit_limit: must be a number of at least 0 (given: '')" in str(outcome.error)
+    assert billed(here) == []

@@ -14,8 +14,10 @@ from pydantic import BaseModel
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
+from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import (
@@ -56,13 +58,13 @@ def test_lists(argument: Any, items: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("argument", "value"), [(None, None), ("", None), ("5", 5.0), (0, 0.0), (1.5, 1.5), ("10", 10.0)]
+    ("argument", "value"), [(None, None), ("5", 5.0), (0, 0.0), (1.5, 1.5), ("10", 10.0)]
 )
 def test_numbers(argument: Any, value: float | None) -> None:
     assert checked_number("a call", "most", argument, 10) == value
 
 
-@pytest.mark.parametrize("argument", [-1, 10.1, "many", True, "nan", "inf", [5]])
+@pytest.mark.parametrize("argument", [-1, 10.1, "many", True, "nan", "inf", [5], "", " "])
 def test_what_is_no_number_in_range(argument: Any) -> None:
     with pytest.raises(InvalidRequestError, match="most: must be a number of at least 0 and at most 10"):
         checked_number("a call", "most", argument, 10)
@@ -116,10 +118,16 @@ def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.M
         (WebDataRunMonitorOperator, "monitor_id", {}),
         (WebDataJobSensor, "job_id", {"kind": "crawl"}),
         (WebDataMonitorCheckSensor, "check_id", {"monitor_id": "m"}),
+        (
+            WebDataCreateMonitorOperator,
+            "max_credits_per_month",
+            {"name": "n", "schedule": "0 5 * * *", "targets": ["https://a.example/"]},
+        ),
+        (WebDataCreditUsageOperator, "min_remaining", {}),
     ],
 )
 def test_a_task_is_not_executed_about_nothing(operator: Any, name: str, arguments: Any) -> None:
-    """Without its subject, a task would open another browser, or wait for any check."""
+    """Without its subject, a task would open another browser, or wait for any check; without its limit, overspend."""
     with DAG("d", schedule=None):
         upstream = WebDataScrapeOperator(task_id="pick", url="https://a.example/")
         task = operator(task_id="t", **arguments, **{name: upstream.output})
@@ -127,6 +135,21 @@ def test_a_task_is_not_executed_about_nothing(operator: Any, name: str, argument
     assert (
         f"{name} is None: its value comes from XCom 'return_value' of task 'pick'. Return a value there"
         in error
+    )
+
+
+@pytest.mark.parametrize(
+    ("operator", "name", "arguments"),
+    [
+        (WebDataSearchOperator, "credit_limit", {"query": "x"}),
+        (WebDataBatchScrapeOperator, "max_error_ratio", {"urls": ["https://a.example/"]}),
+    ],
+)
+def test_a_limit_that_renders_to_none_is_not_lifted(operator: Any, name: str, arguments: Any) -> None:
+    with DAG("d", schedule=None, render_template_as_native_obj=True):
+        task = operator(task_id="t", **arguments, **{name: "{{ none }}"})
+    assert f"{name} is None: its value comes from the template '{{{{ none }}}}'" in str(
+        direct.run(task).error
     )
 
 
