@@ -58,7 +58,7 @@ class Intent(TaskState[_IntentState]):
         """Record that the request is about to be sent.
 
         :param known: ids of similar existing objects.
-        :param monitor_id: for a check, the id of its monitor.
+        :param monitor_id: for a check or an update, the id of the monitor.
         """
         self.set(known=tuple(sorted(known)), id=None, monitor_id=monitor_id)
 

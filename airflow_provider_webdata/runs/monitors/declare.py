@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
-from airflow_provider_webdata.api.errors import InvalidRequestError, WebDataError
+from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
@@ -153,12 +154,12 @@ class DeclareMonitorRun(CheckRun):
                 self.refuse(
                     MonitorMissingError(f"monitor_id={self.task.monitor_id!r}: the monitor does not exist")
                 )
-            return self._in_step(monitor, declared)
+            return self._in_step(monitor, declared, intent)
         if self.task.if_exists == "create" and not intent.began:
             return None
         if intent.started_id and (monitor := visible_monitor(self.hook, intent.started_id, wait)):
             self.log.info("An earlier attempt created monitor %s", monitor.id)
-            return self._in_step(monitor, declared, created=True)
+            return self._in_step(monitor, declared, intent, created=True)
 
         def lookup() -> list[Monitor]:
             return self._candidates(declared, intent)
@@ -174,7 +175,7 @@ class DeclareMonitorRun(CheckRun):
             raise MonitorConflictError(
                 f"A monitor named {declared.name!r} already exists: {monitor.id} (if_exists='error')"
             )
-        return self._in_step(monitor, declared, created=own)
+        return self._in_step(monitor, declared, intent, created=own)
 
     def _candidates(self, declared: Declaration, intent: Intent) -> list[Monitor]:
         if self.task.if_exists != "create":
@@ -187,7 +188,7 @@ class DeclareMonitorRun(CheckRun):
         return own[:1]
 
     def _in_step(
-        self, monitor: Monitor, declared: Declaration, *, created: bool = False
+        self, monitor: Monitor, declared: Declaration, intent: Intent, *, created: bool = False
     ) -> DeclarationResult:
         if self.task.if_exists == "reuse" and not created:
             self.log.info("Monitor %s exists and is used unchanged", monitor.id)
@@ -198,6 +199,9 @@ class DeclareMonitorRun(CheckRun):
             self.log.info("Monitor %s matches the declaration", monitor.id)
             return DeclarationResult(monitor, created)
         self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))
+        if not created:
+            # If this attempt dies before it checks the cost, the next one sees no change.
+            intent.begin({monitor.id}, monitor_id=monitor.id)
         updated = self.hook.update_monitor(monitor.id, extra_body=changes.patch)
         schedule = {"text": declared.schedule_text, "cron": cron_of(updated)}
         if left := monitor_changes(wire, updated.to_wire(), schedule):
@@ -275,22 +279,44 @@ class DeclareMonitorRun(CheckRun):
             return
         if estimate <= limit:
             return
-        if outcome.created:
-            self.hook.delete_monitor(monitor.id)
-            intent.forget()
-            done = "the task deleted it"
-        elif outcome.restore is not None:
-            if outcome.restore:
-                self.hook.update_monitor(monitor.id, extra_body=outcome.restore)
-            done = "the task restored its previous values"
-            if outcome.lost:
-                done += f", except {', '.join(outcome.lost)}, which the service cannot remove"
-        else:
-            done = "it is unchanged"
+        try:
+            done = self._undo(outcome, intent)
+        except WebDataError:
+            self.log.error(
+                "Monitor %s could not be changed back and continues, at an estimated %s credits per month",
+                monitor.id,
+                credits_text(estimate),
+            )
+            raise
         raise MonitorCostError(
             f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {credits_text(estimate)} credits per month, over "
             f"max_credits_per_month={credits_text(limit)}; {done}"
         )
+
+    def _undo(self, outcome: DeclarationResult, intent: Intent) -> str:
+        """Undo the changes of all attempts, and return what was done."""
+        monitor = outcome.monitor
+        if outcome.created:
+            # A repeated deletion, whose first response was lost, finds no monitor.
+            with suppress(NotFoundError):
+                self.hook.delete_monitor(monitor.id)
+            intent.forget()
+            return "the task deleted it"
+        if outcome.restore is not None:
+            if outcome.restore:
+                self.hook.update_monitor(monitor.id, extra_body=outcome.restore)
+            intent.forget()
+            lost = (
+                f", except {', '.join(outcome.lost)}, which the service cannot remove" if outcome.lost else ""
+            )
+            return f"the task restored its previous values{lost}"
+        if intent.record.monitor_id == monitor.id:
+            # Its previous values may contain secrets, so they are not recorded.
+            self.hook.update_monitor(monitor.id, extra_body={"status": "paused"})
+            return "the task paused it, because an earlier attempt changed it and did not restore its previous values"
+        if intent.began and not intent.is_lasting:
+            return "this attempt did not change it, but an earlier one may have"
+        return "it is unchanged"
 
     def _applied_schedule(self, declared: Declaration) -> Mapping[str, Any] | None:
         """Return the cron that the service derived from the text schedule in an earlier run."""

@@ -28,7 +28,7 @@ from airflow_provider_webdata.runs.failures import (
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore, TaskInstance, context_of
-from tests.support.service import NEVER
+from tests.support.service import NEVER, hourly
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
 SECRET_URL = "https://h.example/?page=2&access_token=hush-three"
@@ -378,6 +378,36 @@ def test_too_expensive_to_change(here: SandboxServer) -> None:
     assert {k: v for k, v in after.items() if k not in changing} == {
         k: v for k, v in before.items() if k not in changing
     }
+
+
+def test_an_attempt_that_dies_before_it_has_changed_a_monitor_back(
+    here: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next one sees no difference, but the limit holds."""
+    value(create())
+    dies_once(monkeypatch, "update_monitor")
+    outcome = direct.run(create(max_credits_per_month=10, schedule=hourly()), StateStore())
+    assert outcome.ended == ("failed", 2)
+    assert "the task paused it, because an earlier attempt changed it" in str(outcome.error)
+    (monitor,) = monitors(here)
+    assert monitor["status"] == "paused"
+
+
+def test_a_deletion_whose_answer_was_lost(here: SandboxServer) -> None:
+    here.control.add_fault("drop_after_work", method="DELETE", path="/v2/monitor")
+    outcome = direct.run(create(max_credits_per_month=10, schedule=hourly()), StateStore())
+    assert outcome.ended == ("failed", 1)
+    assert "the task deleted it" in str(outcome.error)
+    assert monitors(here) == []
+
+
+def test_a_monitor_that_cannot_be_deleted_is_named(here: SandboxServer, connect: Any, log: Log) -> None:
+    connect(here, retry_budget=0)
+    here.control.add_fault("status", method="DELETE", path="/v2/monitor", times=None)
+    outcome = direct.run(create(max_credits_per_month=10, schedule=hourly(), retries=0), StateStore())
+    (monitor,) = monitors(here)
+    assert outcome.ended == ("failed", 1)
+    assert f"Monitor {monitor['id']} could not be changed back and continues" in log()
 
 
 def test_cheap_enough(here: SandboxServer) -> None:
