@@ -62,6 +62,7 @@ class SessionBrowser:
         self._known: set[str] = set()
         self._id: str | None = None
         self._may_be_open = False
+        self._is_left_open = False
 
     def open(self) -> None:
         """Open the session."""
@@ -87,18 +88,20 @@ class SessionBrowser:
     def close(self, hook: WebDataHook, *, best_effort: bool = False) -> SessionClosed | None:
         """Close the session if it may be open, and return its reported cost; never fails.
 
+        If it stays open, so does its record, and the next attempt closes it.
+
         :param hook: a hook of the same connection whose client is idle.
         :param best_effort: search only once for a session whose id is unknown.
         """
         closed = None
         if self._id is not None:
             session_id, self._id = self._id, None
-            closed = _close(hook, session_id)
+            closed = self._close(hook, session_id)
         elif self._may_be_open:
             closed = self._close_lost(hook, 0 if best_effort else _LOST_SECONDS)
             # The response that contains the id may still arrive.
             self._may_be_open = best_effort
-        if not best_effort:
+        if not best_effort and not self._is_left_open:
             self._intent.forget()
         return closed
 
@@ -107,12 +110,16 @@ class SessionBrowser:
         session_id, closed = self._intent.started_id, None
         if session_id:
             log.info("Closing session %s, which an earlier attempt left open", session_id)
-            closed = _close(self._hook, session_id)
+            closed = self._close(self._hook, session_id)
         elif self._intent.exists:
             self._known = set(self._intent.record.known)
             closed = self._close_lost(self._hook, 0)
             session_id, self.ids["sessionId"] = self.ids["sessionId"], None
         return {session_id: closed} if session_id and closed else {}
+
+    def _close(self, hook: WebDataHook, session_id: str) -> SessionClosed | None:
+        closed, self._is_left_open = _close(hook, session_id)
+        return closed
 
     def _close_lost(self, hook: WebDataHook, seconds: float) -> SessionClosed | None:
 
@@ -126,6 +133,7 @@ class SessionBrowser:
                 "A session may be open and bill until its ttl, and the search for it failed: %s",
                 error.brief(),
             )
+            self._is_left_open = True
             return None
         if not found:
             log.info("No session was opened, or the service does not list it yet")
@@ -139,7 +147,7 @@ class SessionBrowser:
             return None
         log.info("Session %s was opened, although the response was lost", found[0].id)
         self.ids["sessionId"] = found[0].id
-        return _close(hook, found[0].id)
+        return self._close(hook, found[0].id)
 
     def _active(self, hook: WebDataHook) -> list[InteractSession]:
         return hook.list_sessions(status="active")
@@ -180,30 +188,33 @@ class ScrapeBrowser:
             return None
         # A step in flight may still open the browser.
         self._may_be_open = best_effort
-        return _close(hook, self._scrape_id, of_scrape=True)
+        closed, _ = _close(hook, self._scrape_id, of_scrape=True)
+        return closed
 
 
 Browser = SessionBrowser | ScrapeBrowser
 """The browser of a task."""
 
 
-def _close(hook: WebDataHook, browser_id: str, *, of_scrape: bool = False) -> SessionClosed | None:
-
+def _close(
+    hook: WebDataHook, browser_id: str, *, of_scrape: bool = False
+) -> tuple[SessionClosed | None, bool]:
+    """Close a browser; return its cost, and whether it may still be open."""
     close = hook.stop_scrape_interaction if of_scrape else hook.close_session
     try:
         closed = close(browser_id)
     except NotFoundError:
         log.info("The browser of %s was already closed", browser_id)
-        return None
+        return None, False
     except WebDataError as error:
         log.error(
             "Failed to close the browser of %s, which bills until its ttl: %s", browser_id, brief(error)
         )
-        return None
+        return None, True
     log.info(
         "Closed the browser of %s: %s credits for %s ms",
         browser_id,
         credits_text(closed.credits_billed),
         "unknown" if closed.session_duration_ms is None else f"{closed.session_duration_ms:g}",
     )
-    return closed
+    return closed, False

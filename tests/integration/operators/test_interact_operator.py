@@ -377,3 +377,11 @@ def test_a_close_that_cannot_be_made_does_not_lose_the_results(here, connect, ca
     assert value["steps"][1]["stdout"].strip() == "Airship"
     assert value["creditsBilled"] is None
     assert "which bills until its ttl" in caplog.text
+
+
+def test_a_retry_closes_a_session_that_could_not_be_closed(here, connect):
+    connect(here, retry_budget=0)
+    here.control.add_fault("status", path="/v2/interact/", method="DELETE", status=500, body={"error": "no"})
+    outcome = direct.run(made(steps=["not code"], retries=1), StateStore())
+    assert outcome.ended == ("failed", 2)
+    assert states(here) == ["destroyed", "destroyed"]
