@@ -424,7 +424,8 @@ class _StartCall:
         own_key = {} if idempotency_key is None else {"idempotency_key": idempotency_key}
         try:
             return start(request, extra_body=self._extra_body, **own_key)
-        except WebDataError as error:
+        # Airflow raises a BaseException on a task timeout.
+        except BaseException as error:
             if cost_of_failure(error) is None:
                 # Until the job is found.
                 self._run.ledger.settle(Cost(None), self.kind, is_repeatable=True)

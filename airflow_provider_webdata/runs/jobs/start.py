@@ -273,6 +273,17 @@ class JobStart:
         except IdempotencyKeyUsedError as error:
             self.log.info("%s: an earlier request started this crawl; searching for it", error.brief())
             return None
+        except WebDataError:
+            raise
+        # Airflow raises a BaseException on a task timeout.
+        except BaseException:
+            self.log.error(
+                "The attempt ended before the response: a %s may have started%s. A retry finds it; otherwise, see %s",
+                name_of(self.kind),
+                ", and bill" if self._bills else "",
+                self._server_record,
+            )
+            raise
 
     def _record_request(self) -> None:
         """Record that the request is about to be sent; a repeated request keeps its record."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import httpx
 import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException, AirflowTaskTimeout, TaskDeferred
 
@@ -15,7 +16,7 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
-from tests.support.direct import TaskInstance, context_of
+from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.job_service import JobService
 from tests.support.service import connection_text
@@ -85,6 +86,26 @@ def test_the_end_of_an_attempt_cancels_like_a_kill(jobs: JobService, deferrable:
     with pytest.raises(AirflowTaskTimeout, match=r"\(execution_timeout\)\.\sThe job [\s\S]*\(WD-030\)"):
         direct.run(task)
     assert any(line.startswith("DELETE") for line in jobs.requests) is cancels
+
+
+def test_a_job_that_may_have_started_at_the_end_of_an_attempt_is_reported(
+    jobs: JobService, monkeypatch: pytest.MonkeyPatch, log: Callable[[], str]
+) -> None:
+    send = httpx.Client.send
+
+    def sending(client: httpx.Client, request: httpx.Request, **options: Any) -> httpx.Response:
+        response = send(client, request, **options)
+        if request.method == "POST":
+            raise AirflowTaskTimeout("Timeout")
+        return response
+
+    monkeypatch.setattr(httpx.Client, "send", sending)
+    ti, store = TaskInstance(), StateStore()
+    with pytest.raises(AirflowTaskTimeout):
+        direct.execute(crawl(), context_of(ti, store))
+    assert len(jobs.started()) == 1
+    assert "a crawl may have started, and bill. A retry finds it; otherwise, see" in log()
+    assert ti.xcom["credits"]["unknown"] == 1
 
 
 def test_no_wait_for_the_service_outlasts_the_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
