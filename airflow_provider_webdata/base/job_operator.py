@@ -15,7 +15,8 @@ from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFET
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from airflow.sdk import BaseOperatorLink
+    from airflow.sdk import BaseOperatorLink, Context
+    from airflow.sdk.exceptions import AirflowException
 
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.options import Schema
@@ -94,3 +95,9 @@ class WebDataJobOperator(WebDataOperator):
                 f"Schema(rows=) is unsupported for a {self.job_kind.replace('_', ' ')}, whose results are its pages; "
                 "remove it"
             )
+
+    def resume_failed(self, context: Context, error: AirflowException) -> Any:
+        """Resume after a trigger that failed, or that no triggerer ran: the job may have ended, or still run."""
+        run = self.new_run(context)
+        run.is_resumed = True
+        return self.finished(lambda: run.resume_failed(error))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
+from airflow.sdk.exceptions import TaskDeferralError, TaskDeferralTimeout
 
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
 from airflow_provider_webdata.base.arguments.literal_check import field_rules
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from airflow.sdk import Context
+    from airflow.sdk.exceptions import AirflowException
 
 
 class RequestFields(msgspec.Struct):
@@ -115,7 +117,14 @@ class WebDataOperator(ServiceTask):
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
         with reporting_failures(self, context):
-            return super().resume_execution(next_method, next_kwargs, context)
+            try:
+                return super().resume_execution(next_method, next_kwargs, context)
+            except (TaskDeferralError, TaskDeferralTimeout) as error:
+                return self.resume_failed(context, error)
+
+    def resume_failed(self, context: Context, error: AirflowException) -> Any:  # noqa: ARG002
+        """Resume after a trigger that failed, or that no triggerer ran before Airflow's timeout."""
+        raise error
 
     def missing(self, context: Context) -> list[str]:
         """Return a problem for each required field that is None, else for other arguments that need a value.

@@ -25,6 +25,8 @@ from airflow_provider_webdata.runs.request import request_body
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from airflow.sdk.exceptions import AirflowException
+
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.operators.extract import WebDataExtractOperator
@@ -49,6 +51,11 @@ class ExtractRun(JobRun):
         """Resume after waiting for the outcome's job."""
         self.kind = self.operation = outcome.kind or self.kind
         return super().resume_with(outcome)
+
+    def resume_failed(self, error: AirflowException) -> Any:
+        """Finish the task without an event of its trigger."""
+        self.kind = self.operation = self._chosen_kind()
+        return super().resume_failed(error)
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the request model of `via`, and the request's fields."""

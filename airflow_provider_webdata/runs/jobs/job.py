@@ -6,7 +6,7 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferralTimeout
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api import models
@@ -20,14 +20,20 @@ from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
-from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job, record_stop, was_started_before
+from airflow_provider_webdata.runs.jobs.start import (
+    JobStart,
+    poll_job,
+    record_stop,
+    recorded_start,
+    was_started_before,
+)
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.outside_handler import run_outside_handler
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
 from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
-from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few
+from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few, name_of
 from airflow_provider_webdata.states.outcomes import JobOutcome
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
@@ -36,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from airflow.sdk import Context
+    from airflow.sdk.exceptions import AirflowException
 
     from airflow_provider_webdata.api.models import JobStarted
     from airflow_provider_webdata.api.models.base import RequestModel
@@ -148,6 +155,22 @@ class JobRun(WaitRun[JobOutcome]):
             raise
         self.settle_lost(outcome)
         return self.finished(super().resume_with(outcome))
+
+    def resume_failed(self, error: AirflowException) -> Any:
+        """Finish the task without an event of its trigger, like after a timeout of the wait.
+
+        :param error: Airflow's; raised unless the attempt is the last one, or Airflow's timeout has passed.
+        """
+        record = recorded_start(self.context)
+        job_id = record.job_id or self.context["ti"].xcom_pull(
+            key="job_id", map_indexes=self.attempt.map_index
+        )
+        ends = isinstance(error, TaskDeferralTimeout) or self.attempt.is_last
+        if not job_id or not ends:
+            raise error
+        kind = record.kind or self.kind
+        message = f"The triggerer did not report the end of {name_of(kind)} {job_id}: {error}"
+        return self.resume_with(JobOutcome(status="timeout", message=message, kind=kind, job_id=job_id))
 
     def judge(self, outcome: JobOutcome) -> None:
         """Return if an outcome is `done`; otherwise end the attempt with its status."""

@@ -26,7 +26,7 @@ from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.intent import may_have_acted
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.lookup import JobLookup, JobMatches
-from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, TaskJob
+from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState, TaskJob
 from airflow_provider_webdata.runs.replica import until_found, until_visible
 from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.states.jobs import LOST, RESULT_LIFE, JobView, name_of
@@ -58,6 +58,11 @@ def was_started_before(context: Context) -> bool:
     """Return whether an earlier attempt started the task's job; False if Airflow has no task state store."""
     state = TaskState(context, _KEY, NOT_STARTED)
     return state.record.attempt is not None and state.record.attempt < state.attempt.number
+
+
+def recorded_start(context: Context) -> StartState:
+    """Return the record of the task's job; empty if Airflow has no task state store."""
+    return TaskState(context, _KEY, NOT_STARTED).record
 
 
 def record_stop(context: Context) -> None:

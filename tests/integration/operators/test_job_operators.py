@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
 
 from airflow_provider_webdata.api.models import CrawlRequest
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
@@ -26,7 +26,7 @@ from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.direct import StateStore, TaskInstance, context_of
-from tests.support.job_service import JobService
+from tests.support.job_service import RUNNING, JobService
 from tests.support.service import JOB_PATHS, UNFETCHED
 from tests.support.signals import killed_in_a_log_call, killed_like_by_airflow
 from tests.support.waiting import wait_until
@@ -349,6 +349,52 @@ def test_pages_from_the_cache_are_counted(service: JobService, log: Callable[[],
         r"Started crawl of https://\S+ \(limit \d+, connection 'webdata_default'\): job \S+", logged
     ), logged
     assert "2 pages came from the service's cache, the oldest of 2026-01-30T02:00:04Z, " in logged
+
+
+@pytest.mark.parametrize("store", [StateStore, lambda: None])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("error", "retries", "ends", "state", "cancels"),
+    [
+        ("Trigger timeout", 1, True, "success", False),
+        ("Trigger timeout", 1, False, "timed out", True),
+        ("Trigger failure", 1, True, "retried", False),
+        ("Trigger failure", 0, True, "success", False),
+        ("Trigger failure", 0, False, "timed out", True),
+    ],
+)
+def test_no_job_runs_unseen_after_its_trigger_failed(
+    service: JobService,
+    store: Any,
+    kind: str,
+    error: str,
+    retries: int,
+    ends: bool,
+    state: str,
+    cancels: bool,
+) -> None:
+    """As while no triggerer runs."""
+    service.ends_after = None
+    task, ti = job(kind, deferrable=True, retries=retries), TaskInstance(max_tries=retries)
+    context = context_of(ti, store())
+    with pytest.raises(TaskDeferred):
+        task.execute(context)
+    if ends:
+        service.set_all(**ended(kind))
+    expected = {
+        "success": contextlib.nullcontext(),
+        "retried": pytest.raises(TaskDeferralError, match=error),
+        "timed out": pytest.raises(WaitTimeoutError, match=f"did not report the end of .*: {error}"),
+    }
+    with expected[state]:
+        assert task.resume_execution("__fail__", {"error": error}, context)["data"] == DATA[kind]
+    assert {job["status"] for job in service.jobs.values()} == (
+        {"cancelled"}
+        if cancels and kind != "extract"
+        else {ended(kind)["status"]}
+        if ends
+        else {RUNNING[kind]}
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
