@@ -138,9 +138,9 @@ class JobRun(WaitRun[JobOutcome]):
 
     def resume_with(self, outcome: JobOutcome) -> Any:
         """Finish the task with the outcome of its wait in the triggerer."""
-        if outcome.status == "timeout":
+        if outcome.status in {"timeout", "error"}:
             with self.calling():
-                outcome = self._at_timeout(outcome)
+                outcome = self._at_end(outcome)
         remark, used = outcome.message, outcome.over_limit
         if outcome.status == "done":
             sensor = self._sensor(outcome.job_id, may_be_cancelled=used is not None)
@@ -161,14 +161,10 @@ class JobRun(WaitRun[JobOutcome]):
 
         :param error: Airflow's; raised unless the attempt is the last one, or Airflow's timeout has passed.
         """
-        record = recorded_start(self.context)
-        job_id = record.job_id or self.context["ti"].xcom_pull(
-            key="job_id", map_indexes=self.attempt.map_index
-        )
+        kind, job_id = self._started_job()
         ends = isinstance(error, TaskDeferralTimeout) or self.attempt.is_last
         if not job_id or not ends:
             raise error
-        kind = record.kind or self.kind
         message = f"The triggerer did not report the end of {name_of(kind)} {job_id}: {error}"
         return self.resume_with(JobOutcome(status="timeout", message=message, kind=kind, job_id=job_id))
 
@@ -303,7 +299,7 @@ class JobRun(WaitRun[JobOutcome]):
             self.log,
             credit_limit=self._watched_limit,
         )
-        return self._finish(self._at_timeout(self.wait_here(target, deadline)))
+        return self._finish(self._at_end(self.wait_here(target, deadline)))
 
     def _push_over_limit(self) -> None:
         self.push(overCreditLimit=True)
@@ -325,6 +321,32 @@ class JobRun(WaitRun[JobOutcome]):
             self._stop_reason = self.result(outcome.job_id).settle_lost().get("stopReason")
 
     # Cancellation.
+
+    def _started_job(self) -> tuple[JobKind, str | None]:
+        """Return the kind and id of the job that this attempt or an earlier one started."""
+        record = recorded_start(self.context)
+        job_id = record.job_id or self.context["ti"].xcom_pull(
+            key="job_id", map_indexes=self.attempt.map_index
+        )
+        return record.kind or self.kind, job_id
+
+    def _at_end(self, outcome: JobOutcome) -> JobOutcome:
+        """Return the outcome after a last look at a job whose wait timed out, or failed and is not repeated."""
+        is_final = outcome.verdict == "never" or self.attempt.is_last
+        if outcome.status != "error" or not is_final or outcome.is_missing:
+            return self._at_timeout(outcome)
+        if not outcome.job_id:
+            # The trigger failed before it knew the job.
+            kind, job_id = self._started_job()
+            outcome = replace(outcome, kind=kind, job_id=job_id or "")
+        if not outcome.job_id:
+            return outcome
+        last = self._at_timeout(replace(outcome, status="timeout"))
+        if last.status != "timeout":
+            return last
+        self.log.error("%s", last.message)
+        self.result(outcome.job_id).settle_lost()
+        return outcome
 
     def _at_timeout(self, outcome: JobOutcome) -> JobOutcome:
         """Return the job's outcome after a wait timeout: it may have ended at the last moment."""

@@ -397,6 +397,42 @@ def test_no_job_runs_unseen_after_its_trigger_failed(
     )
 
 
+@pytest.mark.parametrize("deferrable", [True, False])
+@pytest.mark.parametrize(("retries", "status"), [(1, 403), (0, 400)])
+def test_no_job_runs_unseen_after_its_wait_failed_for_good(
+    service: JobService,
+    monkeypatch: pytest.MonkeyPatch,
+    log: Callable[[], str],
+    deferrable: bool,
+    retries: int,
+    status: int,
+) -> None:
+    answer = service.answer
+
+    def refusing(method: str, path: str, *more: Any) -> Any:
+        if method == "GET" and path in service.jobs:
+            return status, {"success": False, "error": "no"}, {}
+        return answer(method, path, *more)
+
+    monkeypatch.setattr(service, "answer", refusing)
+    outcome = direct.run(job("crawl", deferrable=deferrable, retries=retries))
+    assert outcome.ended == ("failed", 1)
+    assert f"(WD-{status})" in str(outcome.error)
+    assert [state["status"] for state in service.jobs.values()] == ["cancelled"]
+    assert "The job was canceled; its pages so far are billed" in log()
+    assert outcome.xcom["credits"]["unknown"] == 1
+
+
+@pytest.mark.parametrize("event", [{"status": "error", "message": "KeyError: x", "verdict": "unknown"}])
+def test_a_trigger_that_failed_before_it_knew_the_job(service: JobService, event: dict[str, Any]) -> None:
+    service.ends_after = None
+    task, context = job("batch_scrape", deferrable=True), context_of(TaskInstance(max_tries=0), StateStore())
+    with pytest.raises(TaskDeferred):
+        task.execute(context)
+    service.set_all(**ended("batch_scrape"))
+    assert task.execute_complete(context, event)["data"] == PAGES
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_result_is_not_read_from_a_replica_that_lags_behind(
     service: JobService, monkeypatch: pytest.MonkeyPatch, kind: str

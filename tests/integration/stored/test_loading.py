@@ -120,7 +120,7 @@ ENDS = {
     "failed": AirflowException,
     "cancelled": AirflowException,
     "timeout": (AirflowSensorTimeout, AirflowFailException, CalledError),
-    "error": AirflowFailException,
+    "error": (AirflowFailException, CalledError),
 }
 
 
