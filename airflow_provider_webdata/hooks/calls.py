@@ -97,18 +97,36 @@ class MonitorPages:
     """Pagination of the monitor list.
 
     The service returns neither a total nor a link: a page with fewer monitors than requested is the last one. Monitors
-    created meanwhile push others onto the next page, so monitors that were already seen are skipped.
+    created meanwhile push others onto the next page, so monitors that were already seen are skipped. Monitors deleted
+    meanwhile pull others onto a page that was already read, so each page begins with the last monitor of the one
+    before; if it does not, an earlier page is read again.
     """
 
     def __init__(self) -> None:
         self.query: dict[str, int] | None = {"limit": PAGE_SIZE, "offset": 0}
         self._seen: set[str] = set()
+        self._farthest = 0
+        self._turned_back_at: set[int] = set()
 
     def add_page(self, page: list[models.Monitor]) -> list[models.Monitor]:
         """Return the page's new monitors, and advance to the next page."""
+        if self.query is None:
+            return []
+        offset = self.query["offset"]
+        lacks_some = offset > 0 and (not page or page[0].id not in self._seen)
+        # Once for each page: a server may not support `offset`.
+        turns_back = lacks_some and offset not in self._turned_back_at
         fresh = [monitor for monitor in page if monitor.id not in self._seen]
         self._seen.update(monitor.id for monitor in fresh)
-        if self.query is not None:
-            more = len(page) >= PAGE_SIZE and bool(fresh)
-            self.query = {**self.query, "offset": self.query["offset"] + len(page)} if more else None
+        if turns_back:
+            self._turned_back_at.add(offset)
+            self._turn_to(max(offset - PAGE_SIZE + 1, 0))
+        elif len(page) < PAGE_SIZE or (not fresh and offset > self._farthest):
+            self.query = None
+        else:
+            self._turn_to(offset + len(page) - 1)
+        self._farthest = max(self._farthest, offset)
         return fresh
+
+    def _turn_to(self, offset: int) -> None:
+        self.query = {"limit": PAGE_SIZE, "offset": offset}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from airflow.sdk._shared.secrets_masker import redact
@@ -64,16 +65,44 @@ async def test_every_operation(hook, sandbox):
 @pytest.mark.rule("monitor-list")
 async def test_all_monitors_once(serve):
     """Full pages are followed by a further request, also the last one."""
-
-    def page(*numbers: int) -> dict[str, object]:
-        return {"success": True, "data": [{"id": f"m-{number}", "name": "m"} for number in numbers]}
-
     # A monitor moves to the second page because another one was created.
-    server, hook = serve(page(*range(100)), page(*range(99, 199)), page())
+    server, hook = serve(list_of(*range(100)), list_of(*range(98, 198)), list_of(197))
     found = await settled(hook.iter_monitors())
-    assert [monitor.id for monitor in found] == [f"m-{number}" for number in range(199)]
+    assert [monitor.id for monitor in found] == [f"m-{number}" for number in range(198)]
     assert [request.target for request in server.requests] == [
-        f"/v2/monitor?limit=100&offset={offset}" for offset in (0, 100, 200)
+        f"/v2/monitor?limit=100&offset={offset}" for offset in (0, 99, 198)
+    ]
+    await settled(hook.close())
+
+
+def list_of(*numbers: int) -> dict[str, object]:
+    return {"success": True, "data": [{"id": f"m-{number}", "name": "m"} for number in numbers]}
+
+
+@pytest.mark.parametrize(
+    ("pages", "offsets"),
+    [
+        # Of 350 monitors, two on the first page are deleted: the 101st would be on none.
+        (
+            [range(100), range(101, 201), range(2, 102), range(101, 201), range(200, 300), range(299, 350)],
+            (0, 99, 0, 99, 198, 297),
+        ),
+        # Of 101 monitors, two are deleted.
+        ([range(100), [], range(2, 101)], (0, 99, 0)),
+        # A server that ignores the offset, and one that does not support it.
+        ([range(100), range(100)], (0, 99)),
+        ([range(100), [], range(100), []], (0, 99, 0, 99)),
+    ],
+)
+async def test_no_monitor_is_missed_while_others_are_deleted(
+    serve: Any, pages: list[Any], offsets: tuple[int, ...]
+) -> None:
+    """A declared monitor that is missed would be created again."""
+    server, hook = serve(*(list_of(*page) for page in pages))
+    found = {monitor.id for monitor in await settled(hook.iter_monitors())}
+    assert found == {f"m-{number}" for page in pages for number in page}
+    assert [request.target for request in server.requests] == [
+        f"/v2/monitor?limit=100&offset={offset}" for offset in offsets
     ]
     await settled(hook.close())
 
