@@ -151,7 +151,7 @@ class JobStart:
         :raises AirflowRescheduleException: the service may not list the job yet.
         :raises WebDataError: the job could not be started.
         """
-        if not self._state.record.is_for(self.kind, self._digest, self._account):
+        if not self._state.record.is_for(self.kind, self._digest, self._account) and not self._is_reachable():
             self._give_up()
         found = self._started_earlier()
         while True:
@@ -167,6 +167,18 @@ class JobStart:
         if job.job_id != self._state.record.job_id:
             self._state.write(self._state.record.owning(job))
         return job
+
+    def _is_reachable(self) -> bool:
+        """Return whether only the API key or the address has changed, so that the job is still this account's."""
+        record = self._state.record
+        if record.job_id is None or (record.kind, record.request) != (self.kind, self._digest):
+            return False
+        view, _ = self._view_of(record.job_id)
+        if view is None:
+            return False
+        self.log.info("The connection changed, but job %s is still accessible", record.job_id)
+        self._state.set(account=self._account)
+        return True
 
     def _give_up(self) -> None:
         """Abandon an earlier attempt's job: its request or its account differs."""

@@ -243,15 +243,41 @@ def test_an_unknown_job_of_another_request_is_not_waited_for(service: JobService
     assert task.discarded == []
 
 
+def other_key(monkeypatch: pytest.MonkeyPatch, service: JobService) -> None:
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_WEBDATA_DEFAULT",
+        json.dumps(
+            {
+                "conn_type": "webdata",
+                "host": service.url,
+                "password": "another-key",
+                "extra": {"retry_budget": 0},
+            }
+        ),
+    )
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_job_is_found_with_another_key_of_its_team(
+    service: JobService, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """Another team cannot read it."""
+    task = Task(service, kind)
+    task.crash("later")
+    other_key(monkeypatch, service)
+    service.faults.append((500, {"success": False, "error": "no"}, {}))
+    with pytest.raises(WebDataError):
+        task.start()
+    assert [task.start().job_id, task.start().job_id] == service.started() * 2
+
+
 def test_a_job_of_another_account_is_given_up_and_left_alone(
     service: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = Task(service, "batch_scrape")
     task.crash("later")
-    monkeypatch.setenv(
-        "AIRFLOW_CONN_WEBDATA_DEFAULT",
-        json.dumps({"conn_type": "webdata", "host": service.url, "password": "another-key"}),
-    )
+    service.jobs.clear()
+    other_key(monkeypatch, service)
     assert task.start().job_id == service.started()[1]
     assert task.discarded == []
     assert "The account of the connection changed" in caplog.text
