@@ -11,7 +11,7 @@ from airflow_provider_webdata.base.arguments.checked_arguments import literal_pr
 from airflow_provider_webdata.base.arguments.literal_check import field_rules
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.service_task import ServiceTask
-from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.arguments import number, without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import templates_of_none
 
@@ -215,7 +215,8 @@ class WebDataOperator(ServiceTask):
 
     def field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
-        return {name: value for name in self.request_fields if (value := getattr(self, name)) is not None}
+        values = ((name, getattr(self, name)) for name in self.request_fields)
+        return {name: without_sets(value) for name, value in values if value is not None}
 
 
 def checked_limit(credit_limit: float | str | None) -> float | str | None:

@@ -103,6 +103,17 @@ def items_of(given: Collection[Any]) -> list[Any]:
     return list(given[:] if is_lazy else given)  # type: ignore[index]
 
 
+def without_sets(value: Any) -> Any:
+    """Return a value with its sets as sorted lists: their order differs between the attempts of a task."""
+    if isinstance(value, (set, frozenset)):
+        return sorted((without_sets(item) for item in value), key=str)
+    if type(value) is dict:
+        return {name: without_sets(item) for name, item in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(without_sets(item) for item in value)
+    return value
+
+
 def checked_text(value: Any) -> str | None:
     """Return a rendered argument as text, or None if it is blank or the text `None`."""
     text = "" if value is None else str(value).strip()

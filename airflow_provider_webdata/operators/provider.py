@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
-from airflow_provider_webdata.common.arguments import as_list, number
+from airflow_provider_webdata.common.arguments import as_list, number, without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import Changes, Output, Quality, Schema
 
@@ -108,4 +108,4 @@ class WebDataProviderOperator(
     def field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
         calls = as_list(self.calls) if isinstance(self.calls, str) else self.calls
-        return {"calls": calls, **super().field_values()}
+        return {"calls": without_sets(calls), **super().field_values()}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.errors import InvalidRequestError
-from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.arguments import number, without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import body_for
 
@@ -95,4 +95,4 @@ def checked_extra_body(task: Any, operation: str) -> Mapping[str, Any] | None:
         raise InvalidRequestError(
             operation, [f"extra_body: must be a mapping or a JSON object (given: {type(value).__name__})"]
         )
-    return value
+    return without_sets(value)  # type: ignore[no-any-return]

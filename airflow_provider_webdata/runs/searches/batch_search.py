@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import SEARCH
-from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.arguments import as_list, without_sets
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.columns import kind_of_source
@@ -125,7 +125,8 @@ class BatchSearchRun(Run):
         :raises InvalidRequestError: `queries` is empty, or a search breaks a documented rule.
         """
         extra_body = checked_extra_body(self.task, OPERATION)
-        return checked_queries(as_list(self.task.queries), self.request_of, extra_body, self.log)
+        queries = without_sets(as_list(self.task.queries))
+        return checked_queries(queries, self.request_of, extra_body, self.log)
 
     @cached_property
     def body(self) -> Mapping[str, Any]:

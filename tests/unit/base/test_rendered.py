@@ -31,7 +31,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.results.tagged_items import tagged, untagged
-from airflow_provider_webdata.runs.request import checked_number, request_body
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, request_body
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from tests.support import direct
@@ -82,6 +82,18 @@ def test_a_result_is_what_it_was_before_it_was_tagged(item: dict[str, str]) -> N
     assert (marked["query"], marked["source"]) == ("q", "news")
     assert sorted(map(str, marked.values())) == sorted(["q", "news", *item.values()])
     assert untagged(marked, "query", "source") == item
+
+
+def test_sets_have_the_same_order_in_each_attempt() -> None:
+    """Otherwise, a retry would send another request, which is billed, too."""
+    names = [f"https://a.example/{number}" for number in range(20)]
+    task = WebDataBatchScrapeOperator(
+        task_id="t", urls={*names}, formats=[{"type": "json", "schema": {"required": frozenset(names)}}]
+    )
+    body = request_body(task)
+    assert body["urls"] == body["formats"][0]["schema"]["required"] == sorted(names)
+    task.extra_body = {"tags": {*names}}
+    assert checked_extra_body(task, "a call") == {"tags": sorted(names)}
 
 
 def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
