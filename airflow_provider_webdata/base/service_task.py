@@ -23,6 +23,7 @@ from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_template
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
+from airflow_provider_webdata.states.shortfalls import shortfalls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -141,10 +142,14 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         self._run = getattr(import_module(module), name)(self, context)
         return self._run
 
-    def execute_complete(self, context: Context, event: Mapping[str, Any]) -> Any:
-        """Resume after the wait. See `runs.wait_run.WaitRun.resume`."""
+    def execute_complete(self, context: Context, event: Mapping[str, Any], lacks: Any = None) -> Any:
+        """Resume after the wait. See `runs.wait_run.WaitRun.resume`.
+
+        :param lacks: XCom `incomplete` before the wait.
+        """
         run = self.new_run(context)
         run.is_resumed = True
+        run.shortfalls |= {one.kind: one for one in shortfalls(lacks)}
         return self.finished(lambda: run.resume(event))
 
     def finished(self, work: Callable[[], Any]) -> Any:

@@ -76,7 +76,8 @@ class Run:
         self.log = task.log
         self.hook: WebDataHook = task.hook
         self._is_changed = False
-        self._shortfalls: list[Shortfall] = []
+        self.shortfalls: dict[str, Shortfall] = {}
+        """What the results lack, by kind; see `lacks`."""
         self.leftovers: list[Callable[[], None]] = []
         """Deletions of what a retry needs in order not to be billed again; see `forget`."""
 
@@ -241,8 +242,8 @@ class Run:
         :param of: number of all, with those that the results have. Default: `number`.
         """
         if number:
-            self._shortfalls.append(Shortfall(kind, number, number if of is None else of))
-            self.push(**{INCOMPLETE: xcom_of(self._shortfalls)})
+            self.shortfalls[kind] = Shortfall(kind, number, number if of is None else of)
+            self.push(**{INCOMPLETE: xcom_of(self.shortfalls.values())})
 
     def storable(self, value: Any) -> Any:
         """Return a value for XCom as Airflow's database can store it; log a change once."""

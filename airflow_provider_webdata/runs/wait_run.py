@@ -29,6 +29,7 @@ from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedEr
 from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
 from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
+from airflow_provider_webdata.states.shortfalls import xcom_of
 from airflow_provider_webdata.triggers.resume import ResumeTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
@@ -190,7 +191,10 @@ class WaitRun(Run, Generic[OutcomeT]):
         # The trigger ends first, with an event that reports the last observed state.
         left = max((until or 0.0) - time.time(), 0.0)
         timeout = timedelta(seconds=left + TIMEOUT_MARGIN_SECONDS)
-        self.task.defer(trigger=trigger, method_name="execute_complete", timeout=timeout)
+        # The resumed task is a new run, whose XCom `incomplete` replaces this one's.
+        lacks = xcom_of(self.shortfalls.values())
+        kwargs = {"lacks": lacks} if lacks else None
+        self.task.defer(trigger=trigger, method_name="execute_complete", kwargs=kwargs, timeout=timeout)
         raise AssertionError("unreachable: defer() raises")
 
 

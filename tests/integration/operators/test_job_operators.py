@@ -803,6 +803,17 @@ def test_invalid_urls_are_reported(service: JobService, log: Callable[[], str]) 
     assert "dropped 1 invalid URLs: htp://x" in log()
 
 
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_what_a_start_lacks_is_reported_beside_what_the_result_lacks(
+    service: JobService, deferrable: bool
+) -> None:
+    service.invalid_urls = ["htp://x"]
+    service.ends_as, service.errors = ended("batch_scrape", data=PAGES), ERRORS
+    outcome = direct.run(job("batch_scrape", deferrable=deferrable))
+    kinds = {lack["kind"]: lack["number"] for lack in outcome.xcom["incomplete"]}
+    assert kinds == {"urlsInvalid": 1, "pagesFailed": 1}
+
+
 @pytest.mark.parametrize(
     ("argument", "words"),
     [
