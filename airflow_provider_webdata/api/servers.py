@@ -29,6 +29,10 @@ NO_SEARCH = (
     "The response has no lists of results, as from a self-hosted server without a search backend. Configure one on the "
     "server"
 )
+NO_LINKS = (
+    "The map has no links: the site is down, or has no sitemap. A self-hosted server lists only the pages of the "
+    "site's sitemap; crawl the site to find others"
+)
 NO_BALANCE = "it does not report credits, as self-hosted servers without billing"
 _NO_MONITORS = "it has no monitors. Schedule a DAG that scrapes the pages with changes= instead"
 _NO_SESSIONS = "it has no browser service. Start it with one, or use a connection to the hosted service"

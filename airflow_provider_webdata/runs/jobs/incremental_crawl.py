@@ -6,6 +6,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import BatchScrapeRequest
+from airflow_provider_webdata.api.servers import NO_LINKS
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.jobs.plan_calls import PlanCalls
@@ -100,6 +101,8 @@ class IncrementalCrawlRun(JobRun):
         site, seen = self._site, self.publication.seen
         calls = PlanCalls(self, seen.folder.url)
         links = calls.links(site.request)
+        if not links and self.hook.get_settings().client.server.is_self_hosted:
+            self.log.warning("%s", NO_LINKS)
         plan = site.plan(links, seen.known_for(self.site).entries, seen.run.moment, calls.text, self.log)
         seen.folder.write_plan(seen.run, plan)
         calls.forget()

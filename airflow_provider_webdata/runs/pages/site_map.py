@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import MapRequest, MapResponse
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP
+from airflow_provider_webdata.api.servers import NO_LINKS
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.call import CallResult, CallRun, summary_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
@@ -32,6 +33,8 @@ class MapRun(CallRun):
         if answer.warning:
             self.log.warning("The service warns: %s", answer.warning)
         self.log.info("%s has %d links", request.url, len(links))
+        if not links and self.hook.get_settings().client.server.is_self_hosted:
+            self.log.warning("%s", NO_LINKS)
         count("webdata.map.links", len(links), self.context)
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
         site = request.url

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .call import Call
 
 DEFAULT_LIMIT = 5000
-NO_INDEX = "The server has no search engine: the links are those of the sitemap and of the page."
+FEW_LINKS = "Only {} result(s) found. For broader coverage, try mapping the base domain: {}"
 TIMED_OUT = "Map timed out"
 
 
@@ -61,8 +61,10 @@ class Map:
         plain = core.quirks.on("map-strings")
         shown = [link["url"] for link in links] if plain else links
         answer: Json = {"success": True, "id": str(uuid.uuid4()), "links": shown}
-        if not core.settings.profile.searches and body.get("sitemap") != "only":
-            answer["warning"] = NO_INDEX
+        domain = base_domain(host := host_of(canonical(with_scheme(body["url"]))))
+        is_narrow = host != domain and body.get("sitemap") != "only"
+        if not core.settings.profile.searches and len(links) <= 1 and is_narrow:
+            answer["warning"] = FEW_LINKS.format(len(links), domain)
         return Reply(200, answer)
 
     def _links(self, body: Json) -> list[Json]:
@@ -76,16 +78,18 @@ class Map:
 
     def _addresses(self, start: str, body: Json) -> Iterator[str]:
         web, host = self._web, host_of(start)
-        if web.knows_host(host):
-            yield start
         hosts = [host]
         if body.get("includeSubdomains", True):
             known = dict.fromkeys([page.host for page in web] + web.sites.hosts())
             hosts.extend(name for name in known if name != host and in_domain(name, base_domain(host)))
+        listed = []
         if body.get("sitemap") != "skip":
-            for name in hosts:
-                yield from map(canonical, web.sites.sitemap(name))
-        if body.get("sitemap") != "only":
+            listed = [canonical(url) for name in hosts for url in web.sites.sitemap(name)]
+        searches = self._core.settings.profile.searches
+        if listed or (searches and web.knows_host(host)):
+            yield start
+        yield from listed
+        if searches and body.get("sitemap") != "only":
             yield from sorted(page.url for page in web if page.host in hosts)
 
     def _link(self, url: str) -> Json:

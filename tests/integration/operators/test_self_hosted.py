@@ -14,7 +14,9 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
+from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
@@ -151,6 +153,22 @@ def test_a_search_without_a_backend_says_so(own: SandboxServer, log: Any) -> Non
     outcome = direct.run(WebDataSearchOperator(task_id="t", query="river", returns="web"))
     assert (outcome.state, outcome.value) == ("success", [])
     assert "as from a self-hosted server without a search backend. Configure one on the server" in log()
+
+
+@pytest.mark.rule("map-unread")
+@pytest.mark.parametrize("operator", [WebDataMapOperator, WebDataIncrementalCrawlOperator])
+@pytest.mark.parametrize("sitemap", [False, True])
+def test_a_map_without_links_says_that_it_needs_a_sitemap(
+    own: SandboxServer, tmp_path: Path, log: Any, operator: Any, sitemap: bool
+) -> None:
+    """Without a search engine, the server lists only the pages of the sitemap."""
+    own.control.set_site("hill.example", pages=3, sitemap=sitemap)
+    more = {"refresh_after": 60} if operator is WebDataIncrementalCrawlOperator else {}
+    task = operator(task_id="t", url="https://hill.example/", changes=str(tmp_path), **more)
+    found = direct.run(task)
+    assert found.state == "success", found.error
+    assert found.xcom["changes"]["new"] == (4 if sitemap else 1 if more else 0)
+    assert ("lists only the pages of the site's sitemap" in log()) is not sitemap
 
 
 def test_a_lost_answer_of_a_batch_is_not_ambiguous(own: SandboxServer) -> None:
