@@ -226,6 +226,12 @@ class Compare(Step):
             *map(self._summary.get, ("new", "changed", "same", "removed", "failed")),
             path,
         )
+        if (removed := self._summary["removed"]) and self.changes.emit == "all":
+            self._log.info(
+                "The results do not contain the %d removed pages, because emit is 'all'; emit='changed' adds an item "
+                "for each",
+                removed,
+            )
 
     def _write(self, consumers: Iterable[str] = (), rejected_output: str | None = None) -> str:
         return self.folder.write(

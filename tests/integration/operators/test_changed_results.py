@@ -371,6 +371,17 @@ def test_all_with_their_changes(site: Site) -> None:
     assert changes == {"/": "same", "a": "changed", "b": "same", "c": "failed"}
 
 
+@pytest.mark.parametrize("emit", ["all", "changed"])
+def test_all_results_lack_removed_pages_and_the_log_says_so(site: Site, log: Any, emit: str) -> None:
+    site.run(1, CRAWL)
+    site.control.delete_page(f"{HOME}b")
+    done = site.run(2, CRAWL, emit=emit, removed_after=1)
+    assert done.xcom["changes"]["removed"] == 1
+    emitted = "removed" in [item["change"] for item in done.value["data"]]
+    assert emitted is (emit == "changed")
+    assert ("The results do not contain the 1 removed pages" in log()) is not emitted
+
+
 def test_a_limit_hides_pages_and_removes_none(site: Site) -> None:
     site.crawl(1, removed_after=1)
     told, found = site.crawl(2, limit=2, removed_after=1)
