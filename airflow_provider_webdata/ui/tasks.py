@@ -31,7 +31,7 @@ from airflow_provider_webdata.common.xcom_keys import (
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.states.shortfalls import Shortfall, shortfalls
 from airflow_provider_webdata.ui.previews import total
-from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
+from airflow_provider_webdata.waiting.policy import SINGLE_DELIVERY_SAFETY_POLL, TIMEOUT_MARGIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -297,9 +297,11 @@ def _how(arguments: Mapping[str, Any]) -> str:
     wait_by, poll, safety = (policy.get(name) for name in ("wait_by", "poll_interval", "safety_poll"))
     if wait_by == "polling" or (wait_by == "auto" and arguments.get("reports") is False):
         return f"by polling every {poll:g} s" if is_number(poll) else "by polling"
-    webhook = (
-        f"by webhook, polling at least every {safety:g} s in case one is lost" if safety else "by webhook"
-    )
+    webhook = "by webhook"
+    if is_number(safety):
+        is_shorter = safety > SINGLE_DELIVERY_SAFETY_POLL and not policy.get("keeps_safety_poll")
+        once = f" ({SINGLE_DELIVERY_SAFETY_POLL:g} s with a self-hosted server)" if is_shorter else ""
+        webhook = f"by webhook, polling at least every {safety:g} s{once} in case one is lost"
     return webhook if wait_by == "webhook" else f"{webhook}; without a webhook, by polling every {poll:g} s"
 
 

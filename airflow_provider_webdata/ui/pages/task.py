@@ -201,7 +201,9 @@ def _steps(page: PageView, summary: TaskSummary) -> list[TimelineStep]:
 
 def _description(one: Happened, summary: TaskSummary, *, resumed: bool) -> str:
     if one.event == "sent":
-        return f"Sent the {name_of(summary.operation)}" if summary.operation else "Started the check"
+        what = f"Sent the {name_of(summary.operation)}" if summary.operation else "Started the check"
+        # A retry pushes the id again, of the job that an earlier attempt started or of a new one.
+        return what if one.attempt < 2 else f"{what}, or found that of an earlier attempt"
     if one.event == "running":
         return "Resumed" if resumed else "Started" if one.attempt < 2 else f"Started attempt {one.attempt}"
     return {"deferred": "Deferred: the wait uses no worker slot", "success": "Succeeded"}.get(

@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse
 
 from airflow_provider_webdata.airflow_db.spent import runs_since, spent, total
 from airflow_provider_webdata.airflow_db.tasks import (
+    Happened,
     TaskName,
     dags_that_pushed,
     past_xcoms,
@@ -34,7 +35,7 @@ from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
 from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.ui.pages import task as tabs
-from airflow_provider_webdata.ui.pages.task import _groups
+from airflow_provider_webdata.ui.pages.task import _description, _groups
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
 from airflow_provider_webdata.ui.rendering import render
 from airflow_provider_webdata.ui.tasks import late_waits, summaries_of_run, summary_of, waits
@@ -45,6 +46,15 @@ from tests.support.postgres import Postgres
 __all__ = ["database"]
 
 OURS = {"webdata_conn_id": "market"}
+
+
+@pytest.mark.parametrize(
+    ("attempt", "text"),
+    [(1, "Sent the crawl"), (2, "Sent the crawl, or found that of an earlier attempt")],
+)
+def test_a_retry_may_have_found_its_job(attempt: int, text: str) -> None:
+    summary: Any = SimpleNamespace(operation="crawl")
+    assert _description(Happened(START, "sent", attempt), summary, resumed=False) == text
 
 
 def test_sums_of_a_run(database: None) -> None:

@@ -185,7 +185,11 @@ def test_pages_of_airflow(full: Full) -> None:
         ("news_digest", "search_news", -1): "4 of 12 searches were not started",
         ("news_digest", "scrape_articles", 2): "WD-500",
         ("news_digest", "scrape_articles", 4): "No reason was recorded",
-        ("supplier_catalog_crawl", "crawl_catalog", -1): "by webhook",
+        (
+            "supplier_catalog_crawl",
+            "crawl_catalog",
+            -1,
+        ): "by webhook, polling at least every 300 s (60 s with a self",
         ("company_research", "extract_profile", -1): "1 of 1",
         ("company_research", "research_agent", -1): "WD-031",
         ("company_research", "read_register", -1): "WD-039",
