@@ -101,9 +101,13 @@ class IncrementalCrawlRun(JobRun):
         site, seen = self._site, self.publication.seen
         calls = PlanCalls(self, seen.folder.url)
         links = calls.links(site.request)
-        if not links and self.hook.get_settings().client.server.is_self_hosted:
-            self.log.warning("%s", NO_LINKS)
-        plan = site.plan(links, seen.known_for(self.site).entries, seen.run.moment, calls.text, self.log)
+        entries = seen.known_for(self.site).entries
+        if not links:
+            if self.hook.get_settings().client.server.is_self_hosted:
+                self.log.warning("%s", NO_LINKS)
+            # The first page is read even if no map ever has links.
+            self.lacks("noResults", len(entries) if len(entries) > 1 else 0)
+        plan = site.plan(links, entries, seen.run.moment, calls.text, self.log)
         seen.folder.write_plan(seen.run, plan)
         calls.forget()
         left = len(plan.known)

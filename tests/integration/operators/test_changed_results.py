@@ -410,6 +410,7 @@ def test_no_results_remove_no_page(site: Site, name: str) -> None:
     for day in (2, 5):
         down = site.run(day, (operator, {**arguments, **filters}), removed_after=1)
         assert (down.state, down.xcom["changes"]["removed"]) == ("success", 0)
+        assert [lack["kind"] for lack in down.xcom["incomplete"]] == ["noResults"]
 
 
 def test_a_site_that_is_down_loses_no_page(site: Site) -> None:
