@@ -188,6 +188,8 @@ def reader(settings: ConnectionSettings) -> Finding:
         return ok(seen)
     except (InboxError, ConfigurationError) as error:
         seen, _, advice = error.text().partition("; ")
+        if "does not respond" in seen:
+            advice = 'start the inbox or the API server, or correct "Inbox URL" or [webdata] inbox_url'
         return wrong(seen, _sentence(advice))
     return wrong(f"the inbox at {address.url} returned a delivery that cannot exist")
 

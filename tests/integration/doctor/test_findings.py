@@ -634,7 +634,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "readers that reach no server": (
         lambda w: w.connect(inbox_url=f"http://127.0.0.1:{free_port()}"),
-        {"reader": ("wrong", "does not respond", "")},
+        {"reader": ("wrong", "does not respond", "Inbox URL")},
     ),
     "readers whose token is refused": (
         lambda w: w.connect(inbox_url=_answering(w, 401, '{"error": "no"}')),
