@@ -146,15 +146,16 @@ def folded(text: str, most: int = MAX_LINE) -> str:
     return "\n".join(lines)
 
 
-def advised(text: str, conn_id: str) -> str:
+def advised(text: str, conn_id: str, remedy: str | None = None) -> str:
     """Return an error message reported by a trigger, with the next step and the address of its section.
 
     :param text: a message that ends with a code; any other text is returned unchanged.
+    :param remedy: the next step. Default: that of the code.
     """
     if (coded := _CODED.fullmatch(text)) is None:
         return text
     code = coded[2]
-    return with_ending(coded[1], code, advice_for(code, REMEDIES.get(code, ""), conn_id))
+    return with_ending(coded[1], code, advice_for(code, remedy or REMEDIES.get(code, ""), conn_id))
 
 
 def sentence(text: str) -> str:

@@ -148,10 +148,14 @@ class WaitRun(Run, Generic[OutcomeT]):
                 suggest_question(self.hook, outcome.job_id, self.log)
                 self.fail_job(text)
             raise self.explained(CheckFailedError(text))
-        text = advised(text, task.webdata_conn_id)
+        text = advised(text, task.webdata_conn_id, self.remedy_of(outcome))
         if outcome.verdict == "never":
             raise AirflowFailException(text)
         raise AirflowException(text or f"The outcome of the wait has an unknown status: {status}")
+
+    def remedy_of(self, outcome: OutcomeT) -> str | None:  # noqa: ARG002
+        """Return the next step after an error of the wait if it is not that of the error's code."""
+        return None
 
     def fail_job(self, text: str) -> NoReturn:
         """Fail a task whose job failed or was canceled, without a retry.

@@ -170,10 +170,14 @@ class JobRun(WaitRun[JobOutcome]):
 
     def judge(self, outcome: JobOutcome) -> None:
         """Return if an outcome is `done`; otherwise end the attempt with its status."""
-        if outcome.is_missing and not self._bills():
-            # The id is the server's own, so that it lost the job, or its result has expired: a retry starts another.
+        if self.remedy_of(outcome):
             outcome = replace(outcome, verdict="unknown")
         super().judge(outcome)
+
+    def remedy_of(self, outcome: JobOutcome) -> str | None:
+        """Return the next step after an error of the wait if it is not that of the error's code."""
+        # The id is the server's own, so that it lost the job, or its result has expired.
+        return "a retry starts another job" if outcome.is_missing and not self._bills() else None
 
     def fail_job(self, text: str) -> NoReturn:
         """Fail the attempt; a retry may start another job."""

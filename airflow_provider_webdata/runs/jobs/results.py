@@ -234,7 +234,8 @@ class JobResult:
             with self._run.hook as hook:
                 status = hook.job_status(self._kind, self._id, limit=1).to_wire()
         except WebDataError as error:
-            self._log.warning("The cost of job %s is unknown: %s", self._id, error.brief())
+            if self._run.hook.get_settings().client.server.bills:
+                self._log.warning("The cost of job %s is unknown: %s", self._id, error.brief())
             status = {}
         if (partial := status.get("partial")) is not None:
             self._run.push(partial=partial)
