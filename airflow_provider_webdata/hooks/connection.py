@@ -9,7 +9,9 @@ import ipaddress
 import json
 import logging
 import math
+import os
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -125,10 +127,23 @@ def existing(find: Callable[[str], Any], conn_id: str) -> Any:
     try:
         return find(conn_id)
     except AirflowNotFoundException:
-        raise ConnectionMissingError(
+        text = (
             f"Connection {conn_id!r} does not exist. Create it: airflow webdata init --conn-id {conn_id}, or in "
             f"Airflow under Admin, Connections, with the type {CONN_TYPE!r}"
-        ) from None
+        )
+        if _is_script():
+            text += (
+                ". Outside of tasks, Airflow finds only connections of the environment "
+                f"(AIRFLOW_CONN_{conn_id.upper()}) and of secrets backends"
+            )
+        raise ConnectionMissingError(text) from None
+
+
+def _is_script() -> bool:
+    """Return whether this process is neither a task nor one of Airflow's processes."""
+    runner = sys.modules.get("airflow.sdk.execution_time.task_runner")
+    is_task = getattr(runner, "SUPERVISOR_COMMS", None) is not None
+    return not is_task and not os.environ.get("_AIRFLOW_PROCESS_CONTEXT")
 
 
 def settings_of(

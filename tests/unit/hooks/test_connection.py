@@ -13,6 +13,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import (
     DEFAULT_SIGNATURE_HEADER,
     ConnectionMissingError,
+    existing,
     settings_of,
     webhook_settings_of,
 )
@@ -242,6 +243,22 @@ def test_a_connection_that_does_not_exist():
     # As of a template that rendered to nothing.
     with pytest.raises(AirflowNotFoundException, match="webdata_conn_id is empty"):
         WebDataHook("").get_settings()
+
+
+@pytest.mark.parametrize(("process", "is_outside"), [(None, True), ("server", False), ("client", False)])
+def test_where_a_script_finds_its_connections(monkeypatch, process, is_outside):
+    """Airflow reads its database in tasks and in its own processes only."""
+    monkeypatch.delenv("_AIRFLOW_PROCESS_CONTEXT", raising=False)
+    if process:
+        monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", process)
+
+    def find(conn_id: str):
+        raise AirflowNotFoundException
+
+    with pytest.raises(ConnectionMissingError) as caught:
+        existing(find, "shop")
+    assert ("Outside of tasks, Airflow finds only" in str(caught.value)) is is_outside
+    assert ("AIRFLOW_CONN_SHOP" in str(caught.value)) is is_outside
 
 
 def test_unknown_extra(caplog):
