@@ -192,18 +192,22 @@ def _steps(page: PageView, summary: TaskSummary) -> list[TimelineStep]:
     ]
     if delivered:
         # The job's first delivery may arrive before the job is recorded.
+        first = delivered[0].at
         steps = [
-            step._replace(at=min(step.at, delivered[0].at)) if step.state == "sent" else step
+            step._replace(at=first, text=_sent(summary)) if step.state == "sent" and first < step.at else step
             for step in steps
         ]
     return sorted([*steps, *delivered], key=attrgetter("at"))
 
 
+def _sent(summary: TaskSummary) -> str:
+    return f"Sent the {name_of(summary.operation)}" if summary.operation else "Started the check"
+
+
 def _description(one: Happened, summary: TaskSummary, *, resumed: bool) -> str:
     if one.event == "sent":
-        what = f"Sent the {name_of(summary.operation)}" if summary.operation else "Started the check"
         # A retry pushes the id again, of the job that an earlier attempt started or of a new one.
-        return what if one.attempt < 2 else f"{what}, or found that of an earlier attempt"
+        return _sent(summary) + (", or found that of an earlier attempt" if one.attempt > 1 else "")
     if one.event == "running":
         return "Resumed" if resumed else "Started" if one.attempt < 2 else f"Started attempt {one.attempt}"
     return {"deferred": "Deferred: the wait uses no worker slot", "success": "Succeeded"}.get(
