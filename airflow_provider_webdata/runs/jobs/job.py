@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.jobs.state import TaskJob
 
 JOB_WAIT_SECONDS = 86400.0
+_INVALID_URLS = "invalidURLs"
 
 
 class JobRun(WaitRun[JobOutcome]):
@@ -222,7 +223,16 @@ class JobRun(WaitRun[JobOutcome]):
     def publish_job(self, job_id: str) -> Any:
         """Publish the result of the job, and return the task's XCom."""
         known = self.known_pages() if getattr(self.task, "changes", None) is not None else ()
-        return self.result(job_id).publish(self.targets(), known, self.covers_all, self.site)
+        return self.result(job_id).publish(
+            self.targets(), known, self.covers_all, self.site, self._dropped_urls()
+        )
+
+    def _dropped_urls(self) -> list[str]:
+        ti = self.attempt.ti
+        if "urlsInvalid" not in self.shortfalls or ti is None:
+            return []
+        pushed = ti.xcom_pull(key=_INVALID_URLS, map_indexes=self.attempt.map_index)
+        return [url for url in pushed or () if isinstance(url, str)]
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
         """Return the result of this task's job, to settle or publish it.
@@ -264,7 +274,7 @@ class JobRun(WaitRun[JobOutcome]):
         self.task.webdata_page = job_page(self.task.webdata_conn_id, self.kind, job.job_id)
         values: dict[str, Any] = {"job_id": job.job_id}
         if job.invalid_urls:
-            values["invalidURLs"] = job.invalid_urls
+            values[_INVALID_URLS] = job.invalid_urls
             self.log.warning(
                 "The service dropped %d invalid URLs: %s",
                 len(job.invalid_urls),

@@ -150,6 +150,7 @@ class JobResult:
         known: Sequence[str] = (),
         covers_all: Callable[[int], bool] = lambda _: True,
         site: str | None = None,
+        dropped: Sequence[str] = (),
     ) -> Any:
         """Publish the result, and return the task's XCom.
 
@@ -157,12 +158,14 @@ class JobResult:
         :param known: keys of existing pages that were not requested.
         :param covers_all: returns whether a job with this number of pages saw everything.
         :param site: the site whose pages a complete result covers.
+        :param dropped: URLs that the service did not try to fetch.
         """
         if JOBS[self._kind].documents is None:
             return self._publish_answer(inputs)
         if self._rows_path:
             self._log.warning("Schema(rows=) has no effect: this job has pages")
         summary, errors = self.page_summary()
+        errors.unread += dropped
         cached = CachedPages()
 
         def documents() -> Iterator[dict[str, Any]]:

@@ -761,6 +761,24 @@ def test_a_page_that_was_not_fetched_has_failed(service: JobService, tmp_path: P
         assert (result["changes"]["removed"], result["errors"]["count"]) == (0, 1)
 
 
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_pages_whose_urls_the_service_drops_are_not_removed(
+    service: JobService, tmp_path: Path, deferrable: bool
+) -> None:
+    """The service did not try to fetch them, such as those of a site that it does not support anymore."""
+    urls = [page["metadata"]["sourceURL"] for page in PAGES]
+    changes = Changes(f"{tmp_path}/known", removed_after=1)
+
+    def batch(pages: list[Any], dropped: list[str]) -> dict[str, Any]:
+        service.ends_as = ended("batch_scrape", data=pages, completed=len(pages))
+        service.invalid_urls = dropped
+        return direct.run(job("batch_scrape", urls=urls, changes=changes, deferrable=deferrable)).value
+
+    assert batch(PAGES, [])["changes"]["new"] == 2
+    assert batch(PAGES[:1], [urls[1], "htp://x"])["changes"]["removed"] == 0
+    assert batch(PAGES[:1], [])["changes"]["removed"] == 1
+
+
 def test_pages_that_a_job_counts_but_does_not_deliver_are_not_removed(
     service: JobService, tmp_path: Path, log: Callable[[], str]
 ) -> None:
