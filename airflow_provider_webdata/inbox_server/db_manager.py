@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 from alembic import command
-from sqlalchemy import exc
+from sqlalchemy import exc, inspect
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine, store_error
@@ -71,22 +71,36 @@ class InboxDBManager(BaseDBManager):
         return False
 
     def is_current(self) -> bool:
-        """Return whether the tables are at this package's revision."""
-        return bool(super().check_migration())  # type: ignore[no-untyped-call]
+        """Return whether all tables exist, at this package's revision."""
+        if not super().check_migration():  # type: ignore[no-untyped-call]
+            return False
+        present = inspect(self.session.connection())
+        return all(present.has_table(one.name, schema=one.schema) for one in self.metadata.tables.values())
 
     def is_newer(self) -> bool:
         """Return whether the tables have a revision that this package does not know."""
         current = self.get_current_revision()  # type: ignore[no-untyped-call]
         return current is not None and current not in revisions()
 
-    def upgradedb(self, *args: Any, **kwargs: Any) -> None:
+    def upgradedb(self, *args: Any, show_sql_only: bool = False, **kwargs: Any) -> None:
         """Create or migrate the tables; the parameters are Airflow's.
 
         :raises NewerTablesError: a newer version of this package has migrated the tables.
         """
         if self.is_newer():
             raise self.too_new()
-        super().upgradedb(*args, **kwargs)  # type: ignore[no-untyped-call]
+        super().upgradedb(*args, show_sql_only=show_sql_only, **kwargs)  # type: ignore[no-untyped-call]
+        if not show_sql_only and super().check_migration():  # type: ignore[no-untyped-call]
+            self._create_missing()
+
+    def _create_missing(self) -> None:
+        """Create what tables at the newest revision lack: a dump may omit tables, and a killed migration leave some."""
+        self.session.commit()
+        with airflow_engine().begin() as connection:
+            self.metadata.create_all(connection)
+            for one in self.metadata.tables.values():
+                for index in one.indexes:
+                    index.create(connection, checkfirst=True)
 
     def too_new(self) -> NewerTablesError:
         """Return the error that explains the downgrade from a newer revision."""

@@ -19,7 +19,7 @@ from . import sequencer
 from .errors import CursorPastEndError, DeliveryNotFoundError
 from .records import DeliveryFilter, EventCount, NewDelivery, StoredDelivery, StoredPage, page_hash
 from .searches import event_counts, event_names, selection
-from .tables import FAILED, VERSION_TABLE, asset_event, delivery
+from .tables import FAILED, VERSION_TABLE, asset_event, delivery, metadata
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -265,8 +265,10 @@ class DeliveryStore:
             return list(connection.scalars(failed.distinct().order_by(asset_event.c.delivery_id)))
 
     def revision(self) -> str | None:
-        """Return the revision of the tables, or None if they are missing."""
+        """Return the revision of the tables, or None if one is missing."""
         with contextlib.suppress(TablesMissingError), self._transaction() as connection:
+            for one in metadata.tables.values():
+                connection.execute(select(literal(1)).select_from(one).limit(0))
             found: str | None = connection.execute(_REVISION).scalar()
             return found
         return None

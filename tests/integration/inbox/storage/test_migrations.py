@@ -118,7 +118,7 @@ def test_up_and_down(homes: Homes, kind: str) -> None:
     assert gone["tables"] == []
     for words in (f"CREATE TABLE {table}" for table in TABLES[1:]):
         assert words in printed
-        assert words.replace("CREATE", "DROP") in printed
+        assert words.replace("CREATE TABLE", "DROP TABLE IF EXISTS") in printed
     # Alembic's own table remains, empty.
     assert left["tables"] == ([] if kind == "sqlite" else ["alembic_version_webdata"])
 
@@ -146,6 +146,41 @@ def test_processes_of_the_inbox_create_its_tables_concurrently(homes: Homes, kin
     for first, second, found in answers:
         assert first == second == found["revision"] is not None
         assert found == {**COMPLETE, "airflow": False, "revision": first}
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_tables_that_a_dump_or_a_killed_migration_left_out(homes: Homes, kind: str) -> None:
+    home = homes.create(kind, AIRFLOW__DATABASE__EXTERNAL_DB_MANAGERS=MANAGER)
+    migrate = f"airflow db-manager migrate {MANAGER}"
+    gone = ["execute DROP TABLE webdata_inbox_delivery", "execute DROP INDEX idx_webdata_asset_event_state"]
+    found = home.run(
+        "upgrade heads",
+        "execute INSERT INTO webdata_inbox_counter (id, last_position) VALUES (1, 42)",
+        # A dump has the revision, but not all tables.
+        *gone,
+        "schema",
+        migrate,
+        "schema",
+        *gone,
+        "create_tables",
+        "schema",
+        # A migration was killed before it wrote the revision.
+        *gone,
+        "execute DROP TABLE alembic_version_webdata",
+        migrate,
+        "schema",
+        "execute SELECT last_position FROM webdata_inbox_counter",
+        # A downgrade was killed before it deleted the revision.
+        "execute DROP TABLE webdata_asset_event",
+        f"airflow db-manager downgrade {MANAGER} --to-revision base --yes",
+        "schema",
+    )
+    before, migrated, created, adopted, below = (one for one in found if isinstance(one, dict))
+    assert not before["complete"]
+    whole = {**COMPLETE, "airflow": False, "revision": InboxDBManager.revision_heads_map[__version__]}
+    assert migrated == created == adopted == whole
+    assert 42 in found
+    assert below == {**below, **BELOW, "airflow": False}
 
 
 def test_check_migrations_names_missing_tables(

@@ -120,6 +120,9 @@ def test_revision_of_the_tables(database: Database) -> None:
     with database.engine().begin() as connection:
         connection.exec_driver_sql("INSERT INTO alembic_version_webdata VALUES ('4c1f0a7d9b21')")
     assert store.revision() == "4c1f0a7d9b21"
+    with database.engine().begin() as connection:
+        connection.exec_driver_sql("DROP TABLE webdata_asset_event")
+    assert store.revision() is None
 
 
 def test_every_field_comes_back(database: Database, store: DeliveryStore, new: NewOne) -> None:

@@ -104,6 +104,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop them."""
-    op.drop_table(ASSET_EVENT, schema=metadata.schema)
-    op.drop_table(COUNTER, schema=metadata.schema)
-    op.drop_table(DELIVERY, schema=metadata.schema)
+    for name in (ASSET_EVENT, COUNTER, DELIVERY):
+        # A killed downgrade may have dropped some.
+        op.drop_table(name, schema=metadata.schema, if_exists=True)
