@@ -18,6 +18,7 @@ from airflow_provider_webdata.results.files.partitions import files_of
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, table_name
 from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
+from airflow_provider_webdata.runs.mapped import is_shared
 from airflow_provider_webdata.states.shortfalls import Shortfall, xcom_of
 
 if TYPE_CHECKING:
@@ -49,6 +50,11 @@ class LoadRun:
         """
         task = self.task
         try:
+            if task.mode == "replace" and is_shared(self.context, "table", "table"):
+                raise ArgumentError(
+                    f"all instances of the mapped task load into {task.table}, and each would replace the rows of the "
+                    "others. Use mode='upsert' or 'append', or pass all files to one task: path=[...]"
+                )
             table = table_name(task.table)
             files = [file for path in task.paths() for file in files_of(path)]
             connection = self._connection()

@@ -18,6 +18,7 @@ from airflow_provider_webdata.results.assets import (
 )
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.encoding import json_text
+from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.formats import QUARANTINE
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
 from airflow_provider_webdata.results.files.partitions import PartitionedOutput, list_url
@@ -26,6 +27,7 @@ from airflow_provider_webdata.results.pages.preview import ROWS, preview_row
 from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.pages.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
+from airflow_provider_webdata.runs.mapped import is_shared
 from airflow_provider_webdata.runs.publishing.compare import Compare
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.quality import Measure
@@ -132,6 +134,11 @@ class Publication:
         :raises OutputError: an option is invalid.
         """
         if self.path is not None:
+            if is_shared(self.context, "output", "output_to"):
+                raise OutputError(
+                    f"all instances of the mapped task write to {self.path}, and each would replace the file of the "
+                    "others. Add {{ ti.map_index }} to the path in output"
+                )
             check_output(self.path)
         if self._output.emit_partitions is not None:
             check_partition_outlets(self.context)

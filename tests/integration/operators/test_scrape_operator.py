@@ -80,6 +80,46 @@ def test_documents_in_a_real_airflow(run_dag, sandbox, tmp_path):
     assert (tmp_path / "1.jsonl").exists()
 
 
+def test_instances_of_a_mapped_task_do_not_replace_each_others_files(run_dag, sandbox, tmp_path):
+    """A path that all of them share has room for one. Each other one fails before it is billed."""
+    pages = [PAGE, f"{PAGE}two"]
+    sandbox.control.set_page(pages[1], markdown="Two.")
+    done = run_dag(
+        f"""
+        from airflow.sdk import task_group
+
+        def scrape(name, **more):
+            return WebDataScrapeOperator.partial(task_id=name, retries=0, **more)
+
+        scrape("fixed", output="{tmp_path}/fixed.jsonl").expand(url={pages})
+        day = "{tmp_path}/{{{{ dag_run.run_after | ds_nodash }}}}.jsonl"
+        scrape("by_run", output=Output(day, partition_by="host")).expand(url={pages})
+        scrape("by_index", output="{tmp_path}/{{{{ ti.map_index }}}}.jsonl").expand(url={pages})
+        scrape("own").expand_kwargs(
+            [{{"url": url, "output": f"{tmp_path}/own_{{place}}.jsonl"}} for place, url in enumerate({pages})]
+        )
+        scrape("alone", output="{tmp_path}/alone.jsonl").expand(url={pages[:1]})
+
+        @task_group
+        def site(url):
+            WebDataScrapeOperator(task_id="one", url=url, output="{tmp_path}/group.jsonl", retries=0)
+
+        site.expand(url={pages})
+        """,
+        before=f"{IMPORT}\nfrom airflow_provider_webdata.options import Output",
+    )
+    states = {name: one["state"] for name, one in done.run["tasks"].items()}
+    shared = ["fixed", "by_run", "site.one"]
+    assert {name: states[f"{name}[0]"] for name in shared} == dict.fromkeys(shared, "success")
+    assert {name: states[f"{name}[1]"] for name in shared} == dict.fromkeys(shared, "failed")
+    others = ["by_index[0]", "by_index[1]", "own[0]", "own[1]", "alone[0]"]
+    assert {name: states[name] for name in others} == dict.fromkeys(others, "success")
+    for name in shared:
+        assert "all instances of the mapped task write to" in done.log_of(name)
+    assert json.loads((tmp_path / "fixed.jsonl").read_text())["metadata"]["sourceURL"] == PAGE
+    assert len(sandbox.control.requests("/v2/scrape")) == 8
+
+
 @pytest.mark.rule("metadata-status")
 def test_a_page_that_its_site_refuses_is_a_result_with_a_warning(here, log):
     """It is billed like any other; the log says so."""

@@ -1,0 +1,46 @@
+"""Arguments with the same value in all instances of a mapped task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from jinja2 import meta, nodes
+from jinja2.defaults import DEFAULT_FILTERS
+
+from airflow_provider_webdata.options import Output
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
+
+# Template variables and filters whose value does not depend on the instance.
+_VARIABLES = frozenset(
+    (
+        *("conn", "dag", "dag_run", "params", "run_id", "var"),
+        *("data_interval_end", "data_interval_start", "logical_date", "partition_date", "partition_key"),
+        *("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"),
+    )
+)
+_FILTERS = {*DEFAULT_FILTERS, "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"} - {"random"}
+
+
+def is_shared(context: Context, argument: str, attribute: str) -> bool:
+    """Return whether an instance of a mapped task with a lower index has the same value for an argument.
+
+    An argument whose template may differ between instances is not shared.
+
+    :param argument: name of the argument: text, or an `Output`.
+    :param attribute: attribute of the operator that has its value.
+    """
+    ti = context.get("ti")
+    if ti is None or (getattr(ti, "map_index", None) or 0) <= 0 or (dag := ti.task.get_dag()) is None:
+        return False
+    # As the DAG file has it: the executed task is a copy with rendered fields.
+    task = dag.task_dict.get(ti.task.task_id)
+    arguments = getattr(task, "partial_kwargs", None)
+    written = getattr(task, attribute, None) if arguments is None else arguments.get(argument)
+    text = written.path if isinstance(written, Output) else written
+    if not isinstance(text, str):
+        return False
+    tree = dag.get_template_env().parse(text)
+    filters = {found.name for found in tree.find_all(nodes.Filter)}
+    return meta.find_undeclared_variables(tree) <= _VARIABLES and filters <= _FILTERS
