@@ -52,6 +52,7 @@ _FORMAT = 1
 _OWNER = "owner.json"
 _REJECTED = ".rejected"
 _NAME = re.compile(rf"\d{{8}}T\d{{12}}Z-[0-9a-f]{{12}}({re.escape(_REJECTED)})?\.jsonl\.gz")
+_LISTINGS = 10
 _DAMAGE = (
     *(EOFError, gzip.BadGzipFile, zlib.error, RecursionError, msgspec.DecodeError),
     *(ValueError, LookupError, TypeError, AttributeError),
@@ -185,6 +186,13 @@ class ManifestFolder:
             ignored the first time.
         :raises OutputError: the file of the first comparison no longer exists, or a file cannot be read.
         """
+        for _ in range(_LISTINGS):
+            # Another run may delete an old file after it was listed; see `tidy`.
+            with contextlib.suppress(FileNotFoundError):
+                return self._known_before(run, is_consumed)
+        return self._known_before(run, is_consumed)
+
+    def _known_before(self, run: ManifestRun, is_consumed: IsConsumed) -> Known:
         names = self._names()
         known = Known(is_followed=any(name[: len(run.stamp)] > run.stamp for name in names))
         covered: set[tuple[str, int]] = set()
@@ -359,7 +367,8 @@ class ManifestFolder:
         names = [name for name in self._names() if name <= run.file_name]
         rejected = [name for name in names if _REJECTED in name]
         old = [name for name in names if name not in rejected][keep:] + rejected[keep:]
-        for name in old:
+        # Oldest first: a file that is left would count as one that no later file names.
+        for name in reversed(old):
             # Another run may delete the same file.
             with contextlib.suppress(FileNotFoundError):
                 if name not in needed:

@@ -123,6 +123,23 @@ def test_the_last_ones_are_kept(folder: ManifestFolder, keep: int) -> None:
     assert len(list(path.parent.iterdir())) == keep + 1
 
 
+def test_another_run_deletes_an_old_file_after_it_was_listed(
+    folder: ManifestFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for day in (1, 2, 3):
+        wrote(folder, at(day), entry("a", str(day)))
+    list_names = ManifestFolder._names
+
+    def names_before_deletion(listed: ManifestFolder) -> list[str]:
+        monkeypatch.undo()
+        found = list_names(listed)
+        listed.tidy(at(3), 1)
+        return found
+
+    monkeypatch.setattr(ManifestFolder, "_names", names_before_deletion)
+    assert known(folder, at(4)) == {"a": "3"}
+
+
 def test_runs_whose_results_were_not_consumed(folder: ManifestFolder) -> None:
     """They are ignored until they are consumed; a repeated run compares with the same files again."""
     failed = {"run_2", "run_3"}
