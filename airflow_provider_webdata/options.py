@@ -149,8 +149,9 @@ class Changes(Option):
     Each run writes the pages that it saw to `manifest`, and compares them with the newest file that is older than the
     end of its partition or data interval, or than the run's due time if it has neither. A cleared or backfilled run
     thus compares with the run before it. Each item gets a first field `change`: `new`, `changed`, `same`, or `failed`
-    for a page with only an error. `page` is the URL that the page has in all runs (without fragment and tracking
-    parameters), if the item's URL differs. XCom `changes` counts the items, and the pages that were `removed`.
+    for a page with only an error. `page` is the URL that the page has in all runs (without tracking parameters and
+    fragment, except a route such as `#/prices`), if the item's URL differs. XCom `changes` counts the items, and the
+    pages that were `removed`.
 
     A page counts as removed if `removed_after` runs that covered the whole site did not see it, or with status 404 or
     410. Runs in which it failed otherwise do not count. With `emit="changed"` the last items represent these pages:

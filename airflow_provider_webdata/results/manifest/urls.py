@@ -25,8 +25,8 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 def canonical_url(url: str, *, ignore_query: bool = False) -> str:
     """Return the canonical form of a page's URL.
 
-    It has no fragment, default port, or tracking parameters such as `utm_source`. Scheme and host are in lower case.
-    The root path is `/`.
+    It has no default port, no tracking parameters such as `utm_source`, and no fragment, unless this is a route of an
+    application (`#/b`, `#!b`). Scheme and host are in lower case. The root path is `/`.
 
     :param ignore_query: remove the whole query.
     """
@@ -46,7 +46,8 @@ def canonical_url(url: str, *, ignore_query: bool = False) -> str:
         return url
     host = parts.netloc.lower().removesuffix(_DEFAULT_PORTS.get(parts.scheme, ":"))
     query = "" if ignore_query else _without_tracking(parts.query)
-    return f"{parts.scheme}://{host}{parts.path or '/'}{'?' if query else ''}{query}"
+    route = f"#{parts.fragment}" if parts.fragment.startswith(("/", "!")) else ""
+    return f"{parts.scheme}://{host}{parts.path or '/'}{'?' if query else ''}{query}{route}"
 
 
 def is_canonical(key: Any, url: str | None) -> bool:

@@ -15,6 +15,8 @@ from tests.support.tables import each_row
         ("https://a.example", "https://a.example/"),
         ("HTTPS://A.example/B", "https://a.example/B"),
         ("https://a.example:443/b#part", "https://a.example/b"),
+        ("https://a.example/b#!", "https://a.example/b#!"),
+        ("https://A.example?utm_id=1#/c?d=1", "https://a.example/#/c?d=1"),
         ("http://a.example:80/", "http://a.example/"),
         ("http://a.example:8080/", "http://a.example:8080/"),
         ("https://a.example/?utm_source=x&id=2", "https://a.example/?id=2"),
