@@ -82,15 +82,16 @@ class InboxDBManager(BaseDBManager):
         current = self.get_current_revision()  # type: ignore[no-untyped-call]
         return current is not None and current not in revisions()
 
-    def upgradedb(self, *args: Any, show_sql_only: bool = False, **kwargs: Any) -> None:
+    def upgradedb(self, *args: Any, **kwargs: Any) -> None:
         """Create or migrate the tables; the parameters are Airflow's.
 
         :raises NewerTablesError: a newer version of this package has migrated the tables.
         """
         if self.is_newer():
             raise self.too_new()
-        super().upgradedb(*args, show_sql_only=show_sql_only, **kwargs)  # type: ignore[no-untyped-call]
-        if not show_sql_only and super().check_migration():  # type: ignore[no-untyped-call]
+        super().upgradedb(*args, **kwargs)  # type: ignore[no-untyped-call]
+        prints_only = kwargs.get("show_sql_only") or True in args[2:3]
+        if not prints_only and super().check_migration():  # type: ignore[no-untyped-call]
             self._create_missing()
 
     def _create_missing(self) -> None:

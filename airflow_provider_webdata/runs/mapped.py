@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from jinja2 import meta, nodes
-from jinja2.defaults import DEFAULT_FILTERS
+from jinja2.filters import FILTERS
 
 from airflow_provider_webdata.options import Output
 
@@ -20,7 +20,7 @@ _VARIABLES = frozenset(
         *("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"),
     )
 )
-_FILTERS = {*DEFAULT_FILTERS, "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"} - {"random"}
+_FILTERS = {*FILTERS, "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"} - {"random"}
 
 
 def is_shared(context: Context, argument: str, attribute: str) -> bool:
