@@ -172,7 +172,8 @@ class Changes(Option):
     :param max_removed: most pages that a run may remove: a count, or a share of the known ones (0.0 to 1.0). If more
         seem to be gone, none is removed, the task warns, and XCom `changes` has their number as `heldBack`; each later
         run decides anew. Default: half of the known pages, if these are more than 20.
-    :param keep: number of manifest files to keep, at least 1. A run older than these cannot be repeated.
+    :param keep: number of manifest files to keep, at least 1, beside those that the newest run compared with. A run
+        older than these cannot be repeated.
     :param on_unchanged: outcome if no item is new, changed, or removed: `empty` succeeds, `skip` skips the task and
         the tasks downstream.
     :param shared: several tasks write to the folder; each must set this. Then no page counts as removed, since another

@@ -126,6 +126,7 @@ class Known:
     :param sites: the sites that the runs of these files covered.
     :param rewritten: number of writes of each file that a run wrote more than once.
     :param is_followed: True if a file of a later run exists.
+    :param listed: names of all files, also those that were not read.
     """
 
     files: list[str] = field(default_factory=list)
@@ -136,6 +137,7 @@ class Known:
     sites: set[str] = field(default_factory=set)
     rewritten: dict[str, int] = field(default_factory=dict)
     is_followed: bool = False
+    listed: list[str] = field(default_factory=list)
 
 
 class ManifestFolder:
@@ -194,7 +196,7 @@ class ManifestFolder:
 
     def _known_before(self, run: ManifestRun, is_consumed: IsConsumed) -> Known:
         names = self._names()
-        known = Known(is_followed=any(name[: len(run.stamp)] > run.stamp for name in names))
+        known = Known(is_followed=any(name[: len(run.stamp)] > run.stamp for name in names), listed=names)
         covered: set[tuple[str, int]] = set()
         writers: dict[Any, Any] = {}
         own = next(self._read(run.file_name)) if run.file_name in names else {}
@@ -359,20 +361,23 @@ class ManifestFolder:
                     if next(self._read(name)).get("rejectedOutput") == output:
                         (self._path / name).unlink()
 
-    def tidy(self, run: ManifestRun, keep: int, needed: Collection[str] = ()) -> None:
-        """Delete all but the newest `keep` files up to the run's. Files of later runs remain.
+    def tidy(self, run: ManifestRun, keep: int, known: Known) -> None:
+        """Delete all but the newest `keep` files up to the run's.
 
-        :param needed: names of files to keep in any case.
+        Files remain that the run compared with, because it may be repeated, and files that it did not consider: those
+        of the same time, which tasks that share the folder write, of later runs, and written since it began.
+
+        :param known: what the run compared with.
         """
         names = [name for name in self._names() if name <= run.file_name]
         rejected = [name for name in names if _REJECTED in name]
         old = [name for name in names if name not in rejected][keep:] + rejected[keep:]
+        needed = {name for name in known.listed if name > run.stamp}.union(known.files)
         # Oldest first: a file that is left would count as one that no later file names.
-        for name in reversed(old):
+        for name in sorted({*old}.intersection(known.listed) - needed):
             # Another run may delete the same file.
             with contextlib.suppress(FileNotFoundError):
-                if name not in needed:
-                    (self._path / name).unlink()
+                (self._path / name).unlink()
 
     def _owner(self) -> dict[str, Any] | None:
         # Another task may have written the file since.

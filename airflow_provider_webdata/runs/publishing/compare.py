@@ -214,11 +214,8 @@ class Compare(Step):
     def written(self) -> None:
         """Write the manifest of this run."""
         # Until the downstream tasks consume this run, the next one compares with the same files.
-        consumers, needed = (
-            (self._consumers(), self.known.files) if self.changes.commit == "downstream" else ((), ())
-        )
-        path = self._write(consumers)
-        self.folder.tidy(self.run, self.changes.keep, needed)
+        path = self._write(self._consumers() if self.changes.commit == "downstream" else ())
+        self.folder.tidy(self.run, self.changes.keep, self.known)
         for change in CHANGES:
             gauge("webdata.changes", self._comparison.counts[change], self._context, change=change)
         self._log.info(

@@ -113,14 +113,38 @@ def test_an_interval_that_is_filled_in_later(folder: ManifestFolder) -> None:
 @pytest.mark.parametrize("keep", [1, 2, 3])
 def test_the_last_ones_are_kept(folder: ManifestFolder, keep: int) -> None:
     for day in (1, 2, 3, 4):
+        before = folder.known_before(at(day))
         path = wrote(folder, at(day), entry("a", str(day)))
-        folder.tidy(at(day), keep)
-    assert len(list(path.parent.iterdir())) == keep
+        folder.tidy(at(day), keep, before)
+    # The newest run can always be repeated.
+    assert len(list(path.parent.iterdir())) == max(keep, 2)
+    assert folder.known_before(at(4)).files == before.files
     assert known(folder, at(5)) == {"a": "4"}
     early = wrote(folder, at(0), entry("a", "0"))
-    folder.tidy(at(0), keep)
+    folder.tidy(at(0), keep, folder.known_before(at(0)))
     assert early.exists(), "what fills a gap is needed by the next one that does"
-    assert len(list(path.parent.iterdir())) == keep + 1
+    assert len(list(path.parent.iterdir())) == max(keep, 2) + 1
+
+
+def test_a_run_deletes_no_file_that_no_run_has_considered(folder: ManifestFolder) -> None:
+    before = {day: folder.known_before(at(day)) for day in (1, 2)}
+    for day, known_then in before.items():
+        folder.write(at(day), known_then, dict([entry(f"of_{day}")]), "content")
+        folder.tidy(at(day), 1, known_then)
+    assert known(folder, at(3)) == {"of_1": "0", "of_2": "0"}
+
+
+def test_more_tasks_share_a_folder_than_files_are_kept(tmp_path: Path) -> None:
+    folder = ManifestFolder(str(tmp_path / "seen"), shared=True)
+    names = [f"task_{number}" for number in range(5)]
+    for day in (1, 2, 3):
+        for name in names:
+            run = at(day, task_id=name)
+            before = folder.known_before(run)
+            assert before.entries.keys() == (of(*names) if day > 1 else set())
+            folder.write(run, before, before.entries | dict([entry(name)]), "content", removes=False)
+            folder.tidy(run, 2, before)
+    assert len(list((tmp_path / "seen").iterdir())) == 2 * len(names)
 
 
 def test_another_run_deletes_an_old_file_after_it_was_listed(
@@ -133,7 +157,7 @@ def test_another_run_deletes_an_old_file_after_it_was_listed(
     def names_before_deletion(listed: ManifestFolder) -> list[str]:
         monkeypatch.undo()
         found = list_names(listed)
-        listed.tidy(at(3), 1)
+        listed.tidy(at(3), 1, Known(listed=found))
         return found
 
     monkeypatch.setattr(ManifestFolder, "_names", names_before_deletion)
@@ -153,7 +177,7 @@ def test_runs_whose_results_were_not_consumed(folder: ManifestFolder) -> None:
         known = known_before(day)
         pages = dict([entry(f"of_{day}")])
         folder.write(at(day), known, pages, "content", consumers=["load"])
-        folder.tidy(at(day), 2, known.files)
+        folder.tidy(at(day), 2, known)
         assert certain(known) == ({"of_1"} if day > 1 else set())
         assert known.entries.keys() - of("of_1") == of(*(f"of_{ignored}" for ignored in range(2, day)))
     assert [*known_before(4).ignored.values()] == ["run_3"], "that of the second day was not needed any more"
@@ -220,7 +244,7 @@ def test_consumers_have_the_whole_site_whatever_runs_were_before(
 def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> None:
     for day in (1, 2, 3):
         wrote(folder, at(day), entry("a"))
-    folder.tidy(at(3), 2)
+    folder.tidy(at(3), 2, folder.known_before(at(4)))
     with pytest.raises(
         OutputError, match=r"(?s)this run was compared with 20260102T.*cannot be repeated.*Changes\(keep=\)"
     ):
@@ -337,7 +361,7 @@ def test_an_object_store(bucket: str) -> None:
         folder.write_plan(at(day), plan)
         assert folder.plan_of(at(day)) == plan
         folder.write(at(day), folder.known_before(at(day)), dict([entry("a", str(day))]), "content")
-        folder.tidy(at(day), 2)
+        folder.tidy(at(day), 2, folder.known_before(at(day)))
         folder.delete_plan(at(day))
         assert folder.plan_of(at(day)) is None
     assert known(folder, at(4)) == {"a": "3"}
