@@ -128,11 +128,12 @@ class Comparison:
             None if key == url else url,
             found,
             status,
-            moment if known is None or change == "new" else known.first_seen,
+            moment if known is None else known.first_seen,
             seen,
             known.changed if known is not None and change == "same" else moment,
             0,
             change,
+            known is not None and known.digest in (MAYBE_NEW, MAYBE_CHANGED),
         )
         return change
 

@@ -37,6 +37,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     :param changed: time of the last run in which it was new or changed.
     :param missing: number of later runs that could have seen it, but did not.
     :param change: change in the current run; None before the page is seen. Not stored in files.
+    :param was_uncertain: True if the run that saw it emitted it because its digest was uncertain: a repetition of that
+        run emits it again.
     """
 
     url: str | None
@@ -47,6 +49,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     changed: str
     missing: int = 0
     change: Change | None = None
+    was_uncertain: bool = False
 
 
 @lru_cache(1_000)
@@ -59,12 +62,14 @@ def shared_entry(
     changed: str,
     missing: int = 0,
     change: Change | None = None,
+    was_uncertain: bool = False,
 ) -> Entry:
     """Return an `Entry`; equal values share one object where possible.
 
     A million links, which have no digests, need only a few entries, and a million pages only a few distinct times.
     """
-    return Entry(url, digest, status, intern(first_seen), intern(last_seen), intern(changed), missing, change)
+    times = intern(first_seen), intern(last_seen), intern(changed)
+    return Entry(url, digest, status, *times, missing, change, was_uncertain)
 
 
 def uncertain(entry: Entry, digest: str, missing: int | None = None) -> Entry:
@@ -80,7 +85,12 @@ class _Line(
     kw_only=True,
     gc=False,
     omit_defaults=True,
-    rename={"first_seen": "firstSeen", "last_seen": "lastSeen", "changed": "lastChange"},
+    rename={
+        "first_seen": "firstSeen",
+        "last_seen": "lastSeen",
+        "changed": "lastChange",
+        "was_uncertain": "wasUncertain",
+    },
 ):
     url: str
     key: str | None = None
@@ -90,6 +100,7 @@ class _Line(
     last_seen: str
     changed: str
     missing: int = 0
+    was_uncertain: bool = False
 
 
 _encode = msgspec.json.Encoder().encode_lines
@@ -109,6 +120,7 @@ def encoded(entries: Mapping[str, Entry]) -> Iterator[bytes]:
             last_seen=entry.last_seen,
             changed=entry.changed,
             missing=entry.missing,
+            was_uncertain=entry.was_uncertain,
         )
         for key, entry in islice(pairs, _BATCH_LINES)
     ]:
@@ -134,6 +146,8 @@ def decoded(file: GzipFile) -> Iterator[tuple[str, Entry]]:
                     line.last_seen,
                     line.changed,
                     line.missing,
+                    None,
+                    line.was_uncertain,
                 ),
             )
 

@@ -15,6 +15,7 @@ import gzip
 import hashlib
 import json
 import re
+import time
 import zlib
 from dataclasses import asdict, dataclass, field
 from datetime import timezone
@@ -253,7 +254,11 @@ class ManifestFolder:
             for key, entry in pages:
                 # If several files have a page, the newest wins.
                 if key in entries:
-                    if entries[key].digest not in (entry.digest, MAYBE_NEW):
+                    is_same = entries[key].digest == entry.digest
+                    if name == run.file_name and entry.was_uncertain:
+                        # Consumers may have it as an even earlier file of the run had it.
+                        is_same = False
+                    if not is_same and entries[key].digest != MAYBE_NEW:
                         entries[key] = uncertain(entries[key], MAYBE_CHANGED)
                 elif number >= len(known.files):
                     # The run's own earlier file is replaced: that it missed a page counts once.
@@ -310,6 +315,9 @@ class ManifestFolder:
         name = run.file_name if rejected_output is None else run.rejected_file_name
         if name in self._names():
             header["writes"] = next(self._read(name)).get("writes", 1) + 1
+        elif known.is_followed:
+            # Later runs may have considered a file of this name that was deleted since: let no number recur.
+            header["writes"] = int(time.time())
         if rejected_output is not None:
             header["rejectedOutput"] = rejected_output
         if known.rewritten:

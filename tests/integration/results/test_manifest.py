@@ -241,6 +241,38 @@ def test_consumers_have_the_whole_site_whatever_runs_were_before(
     assert table == {f"https://a.example/{name}": text for name, text in site.items()}
 
 
+def emitted(folder: ManifestFolder, day: int, keep: int = 9, **pages: str) -> set[str]:
+    """Return the names of the new and changed pages of a run, which writes its file."""
+    known = folder.known_before(at(day))
+    comparison = Comparison(known.entries, at(day).stored_moment, "content")
+    changes = {
+        name: comparison.change_of({"markdown": text, "url": f"https://a.example/{name}"}).change
+        for name, text in pages.items()
+    }
+    if not known.is_followed:
+        comparison.removed(1, 9)
+    folder.write(at(day), known, comparison.entries(), "content")
+    folder.tidy(at(day), keep, known)
+    return {name for name, change in changes.items() if change != "same"}
+
+
+def test_attempts_that_ended_after_they_wrote_their_file(folder: ManifestFolder) -> None:
+    """Consumers may have what any earlier attempt of the run emitted."""
+    assert emitted(folder, 1, a="x", b="x") == {"a", "b"}
+    assert emitted(folder, 2, a="y") == {"a"}
+    for _ in range(3):
+        assert emitted(folder, 2, a="x", b="x") == {"a", "b"}
+    assert emitted(folder, 3, a="x", b="x") == set()
+
+
+def test_a_run_is_repeated_whose_file_was_deleted(folder: ManifestFolder) -> None:
+    """The file of a later run names an earlier file of that name."""
+    for day in (1, 2, 3):
+        emitted(folder, day, 1, a="x")
+    assert emitted(folder, 1, a="y") == {"a"}
+    assert emitted(folder, 4, a="x") == {"a"}
+
+
 def test_a_run_whose_file_to_compare_with_is_gone(folder: ManifestFolder) -> None:
     for day in (1, 2, 3):
         wrote(folder, at(day), entry("a"))
