@@ -331,19 +331,21 @@ class _Spool:
         self._open: OrderedDict[str, Any] = OrderedDict()
 
     def add(self, value: str, item: Any) -> None:
-        file = self._open.get(value)
-        if file is None:
-            if len(self._open) >= _MAX_OPEN:
-                self._open.popitem(last=False)[1].close()
-            self._numbers.setdefault(value, len(self._numbers))
-            file = self._open[value] = self._file(value).open("ab")
-        self._open.move_to_end(value)
-        file.write(json_text(item).encode() + b"\n")
+        with storage_errors(self._folder.name):
+            file = self._open.get(value)
+            if file is None:
+                if len(self._open) >= _MAX_OPEN:
+                    self._open.popitem(last=False)[1].close()
+                self._numbers.setdefault(value, len(self._numbers))
+                file = self._open[value] = self._file(value).open("ab")
+            self._open.move_to_end(value)
+            file.write(json_text(item).encode() + b"\n")
 
     def partitions(self) -> list[str]:
         """Return the partitions, in an order independent of the items' order."""
-        while self._open:
-            self._open.popitem()[1].close()
+        with storage_errors(self._folder.name):
+            while self._open:
+                self._open.popitem()[1].close()
         return sorted(self._numbers)
 
     def items(self, value: str) -> Iterator[Any]:
@@ -354,8 +356,13 @@ class _Spool:
                 yield json.loads(line)
 
     def close(self) -> None:
-        self.partitions()
-        self._folder.cleanup()
+        try:
+            # After an error, raise that one, not one from flushing a buffer.
+            for file in self._open.values():
+                with suppress(OSError):
+                    file.close()
+        finally:
+            self._folder.cleanup()
 
     def _file(self, value: str) -> Path:
         return Path(self._folder.name, str(self._numbers[value]))
