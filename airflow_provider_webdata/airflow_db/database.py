@@ -40,6 +40,7 @@ _NOT_MIGRATED_IN_SQLITE = ("no such table", "no such column", "no column named")
 _CONTENDED = {"55P03", "40P01", "40001", 1205, 1213}
 _TOO_LONG = {"57014", 3024}
 _READ_ONLY = {"25006", 1290}
+_FORBIDDEN = {"42501", 1044, 1142}
 _FULL = {"53100", "53200", "53300", 1021, 1040}
 _REFUSED_CLASSES = ("22", "23", "54")
 
@@ -158,6 +159,11 @@ def store_error(error: exc.SQLAlchemyError) -> StoreUnavailableError:
         return StoreUnavailableError("the database is locked by another transaction")
     if code in _TOO_LONG:
         return StoreUnavailableError(f"the database took longer than {STATEMENT_SECONDS} s")
+    if code in _FORBIDDEN:
+        return StoreUnavailableError(
+            "Airflow's database role lacks a permission for the inbox's tables. Grant it, or run `airflow db migrate` "
+            "with the role that owns Airflow's tables"
+        )
     if code in _READ_ONLY or "readonly" in words:
         return StoreUnavailableError("the database is read-only")
     if code in _FULL or "is full" in words:

@@ -201,6 +201,22 @@ def test_a_read_only_database(database: Database, new: NewOne) -> None:
     engine.dispose()
 
 
+def test_a_role_without_permissions(postgres_database: Database, new: NewOne) -> None:
+    with postgres_database.engine().begin() as connection:
+        for statement in (
+            "DROP ROLE IF EXISTS reader",
+            "CREATE ROLE reader",
+            "GRANT USAGE ON SCHEMA public TO reader",
+        ):
+            connection.exec_driver_sql(statement)
+    engine = create_engine(postgres_database.url, connect_args={"options": "-c role=reader"})
+    store = DeliveryStore(engine)
+    for action in (store.end, lambda: store.add([new()])):
+        with pytest.raises(StoreUnavailableError, match="role lacks a permission for the inbox's tables"):
+            action()
+    engine.dispose()
+
+
 def test_a_full_disk(sqlite_database: Database, new: NewOne) -> None:
     engine = sqlite_database.engine()
     with engine.connect() as connection:
