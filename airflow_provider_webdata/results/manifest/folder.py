@@ -317,7 +317,7 @@ class ManifestFolder:
             header["writes"] = next(self._read(name)).get("writes", 1) + 1
         elif known.is_followed:
             # Later runs may have considered a file of this name that was deleted since: let no number recur.
-            header["writes"] = int(time.time())
+            header["writes"] = time.time_ns() // 1000
         if rejected_output is not None:
             header["rejectedOutput"] = rejected_output
         if known.rewritten:
