@@ -72,6 +72,8 @@ class PostgreSQL(StagingDatabase):
 
     def begin(self, table: TableName) -> None:
         self.connection.autocommit = False
+        # A stricter level, which a role or a database may set, would not see what the load before this one committed.
+        self.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         # Loads into the same table wait for each other; readers and other writers do not.
         self.execute(_LOCK, (table.schema, self.path_of(table), table.table))
 

@@ -805,9 +805,13 @@ def test_loads_into_one_table_wait_for_each_other(database: Target, written: Wri
 
 
 @pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
 def test_a_load_waits_for_one_that_names_the_schema(
-    database: Target, written: Written, monkeypatch: pytest.MonkeyPatch
+    database: Target, written: Written, monkeypatch: pytest.MonkeyPatch, isolation: str
 ) -> None:
+    fields = json.loads(os.environ["AIRFLOW_CONN_WAREHOUSE"])
+    fields["extra"]["options"] += " -c default_transaction_isolation=" + isolation.replace(" ", "\\ ")
+    monkeypatch.setenv("AIRFLOW_CONN_WAREHOUSE", json.dumps(fields))
     [(schema,)] = database.query("SELECT current_schema()")
     has_lock = "SELECT granted FROM pg_locks WHERE locktype = 'advisory'"
     waits_for = "SELECT locktype FROM pg_locks WHERE NOT granted"
