@@ -10,6 +10,11 @@ DEFAULT_WARNING_KB = 1024.0
 
 _log = logging.getLogger(__name__)
 
+_FOR_RESULTS = (
+    "To write it to a file, and only path and counts to XCom, set output='s3://bucket/name.jsonl' "
+    "or another path"
+)
+
 
 def size_of(value: Any) -> int:
     """Return the approximate size of a JSON value in XCom, in bytes."""
@@ -33,8 +38,11 @@ def warning_bytes() -> float:
     return float("inf") if kilobytes <= 0 else kilobytes * 1024
 
 
-def warn_if_large(value: Any, log: Any = _log) -> bool:
-    """Warn if a value that is about to be pushed is too large for XCom, and return whether it is."""
+def warn_if_large(value: Any, log: Any = _log, advice: str = _FOR_RESULTS) -> bool:
+    """Warn if a value that is about to be pushed is too large for XCom, and return whether it is.
+
+    :param advice: how to push less.
+    """
     most, size = warning_bytes(), size_of(value)
     if size <= most:
         return False
@@ -43,7 +51,5 @@ def warn_if_large(value: Any, log: Any = _log) -> bool:
         size / 1024,
         most / 1024,
     )
-    log.warning(
-        "To write it to a file, and only path and counts to XCom, set output='s3://bucket/name.jsonl' or another path"
-    )
+    log.warning("%s", advice)
     return True

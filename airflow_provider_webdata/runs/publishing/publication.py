@@ -232,7 +232,12 @@ class Publication:
         )
         self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, self.written.url)
         counts: dict[str, Any] = {"path": url, "count": file.count, "bytes": file.bytes}
-        return {**counts, "files": file.files} if isinstance(file, PartitionedOutput) else counts
+        if not isinstance(file, PartitionedOutput):
+            return counts
+        warn_if_large(
+            file.files, self._log, "To write fewer files, set partition_by to a value that more items share"
+        )
+        return {**counts, "files": file.files}
 
     def _opened(self, path: str, columns: tuple[Column, ...]) -> OutputFile | PartitionedOutput:
         if self._output.partition_by is None:

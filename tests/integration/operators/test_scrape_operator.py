@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from airflow_provider_webdata.api.errors import ProcessingContinuesError, TransportError
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.options import Output
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
@@ -118,6 +119,13 @@ def test_instances_of_a_mapped_task_do_not_replace_each_others_files(run_dag, sa
         assert "all instances of the mapped task write to" in done.log_of(name)
     assert json.loads((tmp_path / "fixed.jsonl").read_text())["metadata"]["sourceURL"] == PAGE
     assert len(sandbox.control.requests("/v2/scrape")) == 8
+
+
+def test_a_long_list_of_files_is_reported(here, log, tmp_path, monkeypatch):
+    """XCom names each file of a partitioned output."""
+    monkeypatch.setenv("AIRFLOW__WEBDATA__XCOM_WARNING_KB", "0.1")
+    direct.run(scrape(output=Output(f"{tmp_path}/x.jsonl", partition_by="host")))
+    assert "set partition_by to a value that more items share" in log()
 
 
 @pytest.mark.rule("metadata-status")
