@@ -37,8 +37,8 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     :param changed: time of the last run in which it was new or changed.
     :param missing: number of later runs that could have seen it, but did not.
     :param change: change in the current run; None before the page is seen. Not stored in files.
-    :param was_uncertain: True if the run that saw it emitted it because its digest was uncertain: a repetition of that
-        run emits it again.
+    :param was_uncertain: True if the run that saw it emitted it because its digest was uncertain. It is uncertain
+        again until consumers have that run's results.
     """
 
     url: str | None

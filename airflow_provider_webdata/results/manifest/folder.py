@@ -54,6 +54,7 @@ _OWNER = "owner.json"
 _REJECTED = ".rejected"
 _NAME = re.compile(rf"\d{{8}}T\d{{12}}Z-[0-9a-f]{{12}}({re.escape(_REJECTED)})?\.jsonl\.gz")
 _LISTINGS = 10
+_MOST_IGNORED = 30
 _DAMAGE = (
     *(EOFError, gzip.BadGzipFile, zlib.error, RecursionError, msgspec.DecodeError),
     *(ValueError, LookupError, TypeError, AttributeError),
@@ -255,8 +256,8 @@ class ManifestFolder:
                 # If several files have a page, the newest wins.
                 if key in entries:
                     is_same = entries[key].digest == entry.digest
-                    if name == run.file_name and entry.was_uncertain:
-                        # Consumers may have it as an even earlier file of the run had it.
+                    if number >= len(known.files) and entry.was_uncertain:
+                        # Consumers may have it as an even earlier file of that run had it.
                         is_same = False
                     if not is_same and entries[key].digest != MAYBE_NEW:
                         entries[key] = uncertain(entries[key], MAYBE_CHANGED)
@@ -372,15 +373,17 @@ class ManifestFolder:
     def tidy(self, run: ManifestRun, keep: int, known: Known) -> None:
         """Delete all but the newest `keep` files up to the run's.
 
-        Files remain that the run compared with, because it may be repeated, and files that it did not consider: those
-        of the same time, which tasks that share the folder write, of later runs, and written since it began.
+        Files remain that the run compared with, because it may be repeated, those whose results were not consumed, up
+        to `_MOST_IGNORED`, and files that it did not consider: those of the same time, which tasks that share the
+        folder write, of later runs, and written since it began.
 
         :param known: what the run compared with.
         """
         names = [name for name in self._names() if name <= run.file_name]
         rejected = [name for name in names if _REJECTED in name]
         old = [name for name in names if name not in rejected][keep:] + rejected[keep:]
-        needed = {name for name in known.listed if name > run.stamp}.union(known.files)
+        needed = {*known.files, *sorted(known.ignored)[-_MOST_IGNORED:]}
+        needed.update(name for name in known.listed if name > run.stamp)
         # Oldest first: a file that is left would count as one that no later file names.
         for name in sorted({*old}.intersection(known.listed) - needed):
             # Another run may delete the same file.
