@@ -192,25 +192,27 @@ def stored_tasks(
     Those that have not started are the last.
     """
     key_of_rendered = next(iter(RenderedTaskInstanceFields.__table__.primary_key))
+    order = (
+        # Databases sort NULL first or last.
+        TaskInstance.start_date.is_(None),
+        TaskInstance.start_date,
+        TaskInstance.task_id,
+        TaskInstance.map_index,
+    )
     with create_session() as session:
         rows = session.execute(
             task_rows()
             .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, is_ours())
             .where(or_(TaskInstance.start_date.is_not(None), key_of_rendered.is_not(None)))
-            # Databases sort NULL first or last.
-            .order_by(
-                TaskInstance.start_date.is_(None),
-                TaskInstance.start_date,
-                TaskInstance.task_id,
-                TaskInstance.map_index,
-            )
+            .order_by(*order)
             .limit(most)
         ).all()
         found = {TaskName(*row[:4]): row for row in rows if is_row_of_ours(row)}
         if not found:
             return []
         waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
-        waiting = {wait.task: wait for wait in _waits(session, waits.limit(most_waits))}
+        waits = waits.order_by(*order).limit(most_waits)
+        waiting = {wait.task: wait for wait in _waits(session, waits)}
         pushed = pushed_by(session, found, keys, longest=_MAX_OF_RUN)
         return [stored_task_of(row, waiting.get(name), pushed.get(name, {})) for name, row in found.items()]
 

@@ -34,6 +34,7 @@ from airflow_provider_webdata.airflow_db.tasks import (
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
 from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
+from airflow_provider_webdata.ui import tasks as of_tasks
 from airflow_provider_webdata.ui.pages import task as tabs
 from airflow_provider_webdata.ui.pages.task import _description, _groups
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
@@ -188,6 +189,25 @@ def on_postgresql(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterat
     yield
     sessions.remove()
     engine.dispose()
+
+
+def test_the_first_tasks_of_a_run_show_their_waits(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    deadline = WaitDeadline(datetime.now(timezone.utc).timestamp()).serialize()
+    with settings.Session() as session:
+        for number in reversed(range(3)):
+            trigger = WebDataWebhookTrigger("market", key=f"key-{number}", deadline=deadline).serialize()[1]
+            add_task(
+                *(session, "mapped", "wait"),
+                operator="WebDataWebhookSensor",
+                state="deferred",
+                rendered=OURS,
+                map_index=number,
+                trigger=["webhook.WebDataWebhookTrigger", trigger],
+            )
+        session.commit()
+    monkeypatch.setattr(of_tasks, "WAITS_SHOWN", 2)
+    found = {one.name.map_index: one.wait is not None for one in summaries_of_run("mapped", "run", 10)}
+    assert found == {0: True, 1: True, 2: False}
 
 
 def test_late_waits(database: None) -> None:
