@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.models import PageDiff
@@ -20,6 +21,8 @@ MAX_PICTURE = 2**20
 """Maximum characters of a screenshot's URL, which may be a `data:` URL."""
 _MAX_MARKED = 2000
 """Maximum characters of two lines whose words are compared."""
+MAX_STEPS = 10**8
+"""Default of `WordBudget`: about a second."""
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _CHANGE_KINDS = {"add": "added", "del": "removed"}
@@ -45,6 +48,27 @@ class Word(NamedTuple):
 
     text: str
     differs: bool
+
+
+class WordBudget:
+    """A limit on the comparison of words, which all diffs of a response share.
+
+    Comparing lines of repeated words takes cubic time, and the sites that are watched write the lines.
+
+    :param steps: maximum number of steps, estimated from the equal words.
+    """
+
+    def __init__(self, steps: int = MAX_STEPS) -> None:
+        self._left = steps
+
+    def covers(self, before: list[str], after: list[str]) -> bool:
+        """Deduct the comparison of two lines; return False if the rest does not suffice."""
+        counts = Counter(after)
+        steps = sum(counts[word] for word in before) * min(len(before), len(after))
+        if steps > self._left:
+            return False
+        self._left -= steps
+        return True
 
 
 class SideBySide(NamedTuple):
@@ -86,8 +110,11 @@ def lines_of(page: MonitorCheckPage) -> list[Line]:
     return lines
 
 
-def side_by_side(lines: Sequence[Line]) -> Iterator[SideBySide]:
-    """Yield the lines of a diff in two columns: removed lines beside the lines that were added in their place."""
+def side_by_side(lines: Sequence[Line], budget: WordBudget) -> Iterator[SideBySide]:
+    """Yield the lines of a diff in two columns: removed lines beside the lines that were added in their place.
+
+    :param budget: when it is exhausted, lines count as different in all words.
+    """
     removed: list[str] = []
     added: list[str] = []
     for line in lines:
@@ -97,17 +124,17 @@ def side_by_side(lines: Sequence[Line]) -> Iterator[SideBySide]:
             added.append(line.text[1:])
             continue
         if line.kind != "removed" or added:
-            yield from _paired(removed, added)
+            yield from _paired(removed, added, budget)
             removed, added = [], []
         if line.kind == "removed":
             removed.append(line.text[1:])
         else:
             words = [Word(line.text if line.kind == "place" else line.text[1:], False)]
             yield SideBySide(line.kind, words, words)
-    yield from _paired(removed, added)
+    yield from _paired(removed, added, budget)
 
 
-def _paired(removed: list[str], added: list[str]) -> Iterator[SideBySide]:
+def _paired(removed: list[str], added: list[str], budget: WordBudget) -> Iterator[SideBySide]:
     for index in range(max(len(removed), len(added))):
         before = removed[index] if index < len(removed) else None
         after = added[index] if index < len(added) else None
@@ -118,13 +145,14 @@ def _paired(removed: list[str], added: list[str]) -> Iterator[SideBySide]:
                 None if after is None else [Word(after, True)],
             )
         else:
-            yield SideBySide("changed", *_marked(before, after))
+            yield SideBySide("changed", *_marked(before, after, budget))
 
 
-def _marked(before: str, after: str) -> tuple[list[Word], list[Word]]:
-    if len(before) + len(after) > _MAX_MARKED:
+def _marked(before: str, after: str, budget: WordBudget) -> tuple[list[Word], list[Word]]:
+    is_short = len(before) + len(after) <= _MAX_MARKED
+    one, other = (_WORD.findall(before), _WORD.findall(after)) if is_short else ([], [])
+    if not is_short or not budget.covers(one, other):
         return [Word(before, True)], [Word(after, True)]
-    one, other = _WORD.findall(before), _WORD.findall(after)
     first, second = [], []
     for kind, start, end, other_start, other_end in difflib.SequenceMatcher(
         None, one, other, autojunk=False

@@ -14,7 +14,14 @@ from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.webhooks import key_of
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.ui.charts import small_line
-from airflow_provider_webdata.ui.diffs import lines_of, numbers_of, screenshot_of, side_by_side, values_of
+from airflow_provider_webdata.ui.diffs import (
+    WordBudget,
+    lines_of,
+    numbers_of,
+    screenshot_of,
+    side_by_side,
+    values_of,
+)
 from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.tasks import sum_known
 from airflow_provider_webdata.ui.threads import in_thread
@@ -204,11 +211,12 @@ async def check_part(page: PageView) -> Response:
             ),
         )
     pages = (found.value.pages or [])[:PAGES] if found.value else []
+    budget = WordBudget()
     shown = await in_thread(
         lambda: [
             {
                 "page": one,
-                "sides": [*side_by_side(lines_of(one))],
+                "sides": [*side_by_side(lines_of(one), budget)],
                 "changes": values_of(one),
                 "screenshot": screenshot_of(one),
             }

@@ -12,6 +12,7 @@ from airflow_provider_webdata.ui.diffs import (
     Line,
     Value,
     Word,
+    WordBudget,
     lines_of,
     numbers_of,
     screenshot_of,
@@ -91,7 +92,7 @@ def test_lines_stand_side_by_side_with_changed_words_marked() -> None:
         "+9 EUR",
     ]
     kinds = {"@": "place", " ": "same", "-": "removed", "+": "added"}
-    rows = side_by_side([Line(kinds[line[0]], line) for line in lines])
+    rows = side_by_side([Line(kinds[line[0]], line) for line in lines], WordBudget())
 
     def text(words: list[Word] | None) -> str | None:
         return (
@@ -109,6 +110,17 @@ def test_lines_stand_side_by_side_with_changed_words_marked() -> None:
         ("changed", "[Gone]", "[9 EUR]"),
         ("changed", "[8 EUR]", None),
     ]
+
+
+def test_the_words_of_hostile_lines_are_not_compared() -> None:
+    """Each pair takes more than a second; a page may have 250, and a response 25 pages."""
+    costly = [Line("removed", "-" + ".,;" * 333), Line("added", "+" + "..,;;," * 166)]
+    prose = " ".join(f"word{number % 50} is" for number in range(60))
+    usual = [Line("removed", f"-{prose} old"), Line("added", f"+{prose} new")]
+    budget, same = WordBudget(), Line("same", " ")
+    rows = [*side_by_side([*costly, same, *usual] * 20, budget)]
+    marked = [len(row.before or ()) for row in rows if row.kind == "changed"]
+    assert marked == [1, 2] * 20
 
 
 def test_numbers_of_a_check() -> None:
