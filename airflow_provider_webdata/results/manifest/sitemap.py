@@ -111,7 +111,7 @@ class _Parser:
             self._path.append(name)
             if len(self._path) == 2 and name in self._entries[-1]:
                 # An element that is repeated.
-                self._entries[-1][name] += " "
+                self._text(" ")
         elif name == self._kind:
             if len(self._entries) == _MAX_URLS:
                 raise _EnoughError

@@ -5,7 +5,12 @@ from __future__ import annotations
 import gzip
 from datetime import datetime, timezone
 
-from airflow_provider_webdata.results.manifest.sitemap import last_changes, nested_sitemaps, text_of
+from airflow_provider_webdata.results.manifest.sitemap import (
+    _Parser,
+    last_changes,
+    nested_sitemaps,
+    text_of,
+)
 from tests.support.tables import each_row
 
 URL = "https://a.example/x"
@@ -144,3 +149,9 @@ def test_a_compressed_sitemap(raw: str, text: str) -> None:
 def test_a_sitemap_that_unpacks_without_end_is_cut() -> None:
     bomb = gzip.compress(b" " * (60 * 2**20), 9)
     assert len(text_of(bomb.decode("latin-1"))) == 50 * 2**20
+
+
+def test_a_repeated_element_does_not_grow_without_bound() -> None:
+    """A text that grows with each repetition takes quadratic time: many minutes for a sitemap of 50 MB."""
+    entries = _Parser("url").parse(f"<urlset><url><loc>{URL}</loc>{'<loc/>' * 20_000}")
+    assert [len(entry["loc"]) for entry in entries] == [10_000]
