@@ -26,7 +26,7 @@ from airflow_provider_webdata.ui.rendering import csv_file
 from airflow_provider_webdata.ui.tasks import summary_of
 from airflow_provider_webdata.ui.threads import in_thread
 
-from .owners import deliveries_of, job_owners
+from .owners import deliveries_of, job_owners, spellings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -302,10 +302,10 @@ async def _checked_task(page: PageView, conn_id: str, job_id: str) -> TaskName |
 
     :raises HTTPException: 403, the visitor may not read its DAG.
     """
-    tasks, hidden = await in_thread(_owners, page, conn_id, [job_id])
+    tasks, hidden = await in_thread(_owners, page, conn_id, [*spellings(job_id)])
     if hidden:
         raise HTTPException(403, "This job belongs to a DAG that you do not have permission to read.")
-    return tasks.get(job_id)
+    return next(iter(tasks.values()), None)
 
 
 async def _look(page: PageView, conn_id: str, kind: JobKind, job_id: str) -> Lookup[JobView]:

@@ -26,7 +26,7 @@ from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.tasks import sum_known
 from airflow_provider_webdata.ui.threads import in_thread
 
-from .owners import declarers_of, deliveries_of, monitor_owners, task_of_monitor
+from .owners import declarers_of, deliveries_of, monitor_owners, spellings, task_of_monitor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -240,8 +240,8 @@ async def _checked_monitor(page: PageView, conn_id: str, monitor_id: str) -> Loo
 
     :raises HTTPException: 403, the visitor may not read its DAG.
     """
-    pushed = await in_thread(dags_that_pushed, ["monitor_id"], [monitor_id])
-    await in_thread(page.require_dags, pushed.get(monitor_id, set()))
+    pushed = await in_thread(dags_that_pushed, ["monitor_id"], spellings(monitor_id))
+    await in_thread(page.require_dags, set().union(*pushed.values()))
     found = await page.lookups.find(
         conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
     )

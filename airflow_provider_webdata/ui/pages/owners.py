@@ -6,6 +6,7 @@ All functions block.
 from __future__ import annotations
 
 import contextlib
+import uuid
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.airflow_db.errors import TablesMissingError
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
 _DECLARES = "WebDataCreateMonitorOperator"
 MAX_READ = 2**18
 """Maximum bytes of a delivery that is read only for its task."""
+
+
+def spellings(given: str) -> set[str]:
+    """Return the spellings of an id from a URL by which its DAG may be known.
+
+    Services that store UUIDs ignore letter case and hyphens. Other spellings must not hide the DAG.
+    """
+    with contextlib.suppress(ValueError):
+        return {given, str(uuid.UUID(given))}
+    return {given}
 
 
 def deliveries_of(

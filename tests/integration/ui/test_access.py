@@ -11,7 +11,7 @@ from starlette.routing import Route
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.ui.application import VIEWS, create_application
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG, NO_XCOMS, TEAM_CONN_ID
-from tests.integration.ui.conftest import CHEAP_DAGS, CONN_ID, DASHBOARD, SECRET, Pages
+from tests.integration.ui.conftest import CHEAP_DAGS, CONN_ID, DASHBOARD, ODD, SECRET, Pages
 from tests.support.snippets import ROOT
 
 HIDDEN_TEXT = "the payroll of the company"
@@ -145,6 +145,22 @@ def test_what_belongs_to_a_dag_follows_its_right(pages: Pages, ids: dict[str, An
         assert (SECRET if path != "/deliveries" else "hidden-job") in pages.get(path, conn_id=CONN_ID).text, (
             path
         )
+
+
+def test_the_spelling_of_an_id_does_not_circumvent_a_right(pages: Pages, ids: dict[str, Any]) -> None:
+    """A service that stores UUIDs in PostgreSQL ignores letter case, braces, and hyphens."""
+    pages.odd.answer = lambda path: (200, b'{"id": "a", "status": "completed"}')
+    for path, name, hidden in (
+        ("/jobs/job", "job_id", ids["hidden crawl"]),
+        ("/jobs/job/part", "job_id", ids["hidden crawl"]),
+        ("/monitors/monitor/part", "monitor_id", ids["pushed monitor"]),
+        ("/monitors/check/part", "monitor_id", ids["pushed monitor"]),
+        ("/monitors/values", "monitor_id", ids["pushed monitor"]),
+    ):
+        for spelling in (hidden.upper(), hidden.replace("-", ""), f"{{{hidden}}}"):
+            given = {"conn_id": ODD[0], "operation": "crawl", "check_id": "any", name: spelling}
+            assert pages.get(path, "op", **given).status_code == 403, (path, spelling)
+            assert pages.get(path, "admin", **given).status_code == 200, (path, spelling)
 
 
 def test_a_delivery_of_a_hidden_dag_is_hidden_at_any_size(pages: Pages, ids: dict[str, Any]) -> None:
