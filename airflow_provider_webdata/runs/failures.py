@@ -11,8 +11,8 @@ from airflow.sdk.exceptions import (
     AirflowSensorTimeout,
 )
 
+from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.common.url_secrets import without_secrets
 
 _MAX_GROUPS = 10
 
@@ -118,9 +118,10 @@ class FailureGroups:
 
         :param name: URL of the page, or text of the search.
         """
+        reason = trimmed(reason)
         if reason not in self._groups and len(self._groups) >= _MAX_GROUPS:
             reason = "other reasons"
-        group = self._groups.setdefault(reason, [0, without_secrets(name)])
+        group = self._groups.setdefault(reason, [0, trimmed(name)])
         group[0] += 1
 
     def lines(self, what: str) -> list[str]:

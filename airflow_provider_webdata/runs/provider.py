@@ -155,13 +155,13 @@ class ProviderRun(CallRun):
         for result in results:
             tool, error = f"{result.get('provider')}/{result.get('capability')}", result.get("error")
             if error:
-                self.log.warning("%s failed: %s", tool, _error_text(error))
+                self.log.warning("%s failed: %s", trimmed(tool), _error_text(error))
             else:
                 records = result.get("records")
                 self.log.info(
                     "%s returned %s records for %s credits",
-                    tool,
-                    "some" if records is None else records,
+                    trimmed(tool),
+                    "some" if records is None else trimmed(str(records)),
                     _shown(result.get("creditsCost")),
                 )
                 count(

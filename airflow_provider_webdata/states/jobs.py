@@ -98,7 +98,7 @@ class JobView(msgspec.Struct, frozen=True):
         return cls(
             kind,
             job_id,
-            getattr(status, "status", None),
+            error_text(getattr(status, "status", None)) or None,
             # A kind that does not document these may have any values.
             known_count(getattr(status, "completed", None)),
             known_count(getattr(status, "total", None)),

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError, error_class
+from airflow_provider_webdata.api.errors import (
+    InvalidRequestError,
+    InvalidResponseError,
+    error_class,
+    trimmed,
+)
 from airflow_provider_webdata.api.prices import CATALOG
 from airflow_provider_webdata.hooks.calls import Body, Call, body_for
 from airflow_provider_webdata.hooks.operations.base import Operations
@@ -35,7 +40,10 @@ def _page(answer: models.ProviderResponse) -> models.ToolPage:
     if (error := result.error) is not None:
         status = error.status if isinstance(error.status, int) else 500
         raise error_class(status, error.code)(
-            label, status, str(error.message or "the catalog gave no reason"), code=error.code
+            label,
+            status,
+            trimmed(str(error.message or "the catalog gave no reason")),
+            code=error.code and trimmed(error.code),
         )
     try:
         return models.ToolPage.model_validate(result.data)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.endpoints import JOBS, label_of
-from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.errors import WebDataError, trimmed
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.numbers import credits_text
@@ -278,7 +278,7 @@ class JobRun(WaitRun[JobOutcome]):
             self.log.warning(
                 "The service dropped %d invalid URLs: %s",
                 len(job.invalid_urls),
-                first_few([str(url) for url in job.invalid_urls]),
+                trimmed(first_few([str(url) for url in job.invalid_urls]), 2000),
             )
             self.lacks("urlsInvalid", len(job.invalid_urls))
         self.push(**values)

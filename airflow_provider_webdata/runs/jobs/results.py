@@ -110,7 +110,9 @@ class PageErrors:
 
     def first_few(self) -> str:
         """Return the first failed pages as text."""
-        return "; ".join(f"{page['url']}: {page['error'] or page['code']}" for page in self.pages[:10])
+        return trimmed(
+            "; ".join(f"{page['url']}: {page['error'] or page['code']}" for page in self.pages[:10])
+        )
 
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom form."""
@@ -295,13 +297,13 @@ class JobResult:
     def report(self, summary: Mapping[str, Any]) -> None:
         """Log the job's end, and count its pages."""
         if summary.get("warning"):
-            self._log.warning("The service warns: %s", summary["warning"])
+            self._log.warning("The service warns: %s", error_text(summary["warning"]))
         used = known_credits(summary.get("creditsUsed"))
         self._log.info(
             "%s %s: %s; credits used so far: %s",
             name_of(self._kind).capitalize(),
             self._id,
-            summary.get("status"),
+            trimmed(str(summary.get("status"))),
             "unknown" if used is None else used,
         )
         if isinstance(pages := summary.get("completed"), int):

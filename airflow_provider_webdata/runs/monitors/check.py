@@ -9,10 +9,9 @@ import msgspec
 from airflow.sdk.exceptions import AirflowSkipException
 from msgspec.structs import replace
 
-from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
+from airflow_provider_webdata.api.errors import NotFoundError, WebDataError, trimmed
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.stored_record import Epoch, Moment  # noqa: TC001 - msgspec reads the annotations
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
@@ -183,7 +182,7 @@ def check_with_pages(
         "Check %s of monitor %s %s (reported by %s)%s",
         check_id,
         monitor_id,
-        found.get("status") or outcome.check_status,
+        trimmed(str(found.get("status") or outcome.check_status)),
         outcome.via,
         _outcome(found, found.get("pages", seen[-1].get("pages")) or ()),
     )
@@ -202,9 +201,9 @@ def _outcome(check: Mapping[str, Any], pages: Sequence[Mapping[str, Any]]) -> st
         str(page["url"]) for page in pages if page.get("status") in CHANGED_STATUSES and page.get("url")
     ]
     if changed:
-        text += f" ({without_secrets(first_few(changed, 3))})"
+        text += f" ({first_few(changed, 3)})"
     used = known_credits(check.get("actualCredits"))
-    return text + ("" if used is None else f"; {credits_text(used)} credits")
+    return trimmed(text) + ("" if used is None else f"; {credits_text(used)} credits")
 
 
 def _pages(

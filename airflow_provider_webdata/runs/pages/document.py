@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.api.errors import InvalidRequestError, error_text, trimmed
 from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest, ScrapeResponse
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import by_format, page_extras
@@ -68,7 +68,7 @@ class DocumentRun(CallRun):
 
     def _report(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:
         if summary["warning"]:
-            self.log.warning("The service warns: %s", summary["warning"])
+            self.log.warning("The service warns: %s", error_text(summary["warning"]))
         status, error, used = (
             summary["statusCode"],
             metadata.get("error"),
@@ -78,15 +78,15 @@ class DocumentRun(CallRun):
             self.log.warning(
                 "The site responded to %s with status %s%s%s",
                 source,
-                status,
-                f" ({error})" if error else "",
+                trimmed(str(status)),
+                f" ({error_text(error)})" if error else "",
                 "; the service bills it as a page" if self._bills() else "",
             )
         cached = CachedPages()
         cached.add({"metadata": metadata})
         self.log.info(
             "Document %s of %s%s; credits used: %s",
-            summary["scrapeId"] or "without id",
+            trimmed(str(summary["scrapeId"] or "without id")),
             source,
             f", from the service's cache {cached.age()}" if cached.count else "",
             "unknown" if used is None else used,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import ClientError, InvalidRequestError
+from airflow_provider_webdata.api.errors import ClientError, InvalidRequestError, trimmed
 from airflow_provider_webdata.api.models import ExecuteRequest, InteractRequest, ScrapeInteractRequest
 from airflow_provider_webdata.base.arguments.literal_check import snake_case
 from airflow_provider_webdata.common.arguments import as_list, checked_text
@@ -114,8 +114,10 @@ class InteractRun(Run):
                 self.log.info("%s is done", name)
                 continue
             reason = without_secrets(reason, browser.secrets)
-            stderr = str(done[-1].get("stderr") or "").strip()
-            self.log.warning("%s failed: %s\n%s", name, reason, stderr[-_SHOWN_CHARACTERS:])
+            stderr = str(done[-1].get("stderr") or "").strip()[-_SHOWN_CHARACTERS:]
+            # The code may print text of the page, which must not look like lines of the log.
+            lines = "".join(f"\n  {trimmed(line)}" for line in stderr.splitlines())
+            self.log.warning("%s failed: %s%s", name, reason, lines)
             if self.task.check_exit_code:
                 return f"{name} failed: {reason}"
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.api.models import MapRequest, MapResponse
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP
 from airflow_provider_webdata.api.servers import NO_LINKS
@@ -31,7 +32,7 @@ class MapRun(CallRun):
         links = fields.pop("links")
         summary = {"id": None, "warning": None, **fields}
         if answer.warning:
-            self.log.warning("The service warns: %s", answer.warning)
+            self.log.warning("The service warns: %s", error_text(answer.warning))
         self.log.info("%s has %d links", request.url, len(links))
         if not links and self.hook.get_settings().client.server.is_self_hosted:
             self.log.warning("%s", NO_LINKS)

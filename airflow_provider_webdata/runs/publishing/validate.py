@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.provider_records import KIND as RECORDS
 from airflow_provider_webdata.results.provider_records import LABELS, is_error
@@ -115,9 +115,8 @@ class Validate(Step):
             f"{found['url'] or 'item ' + str(found['index'])}: {', '.join(found['errors'][:3])}"
             for found in self._found[:5]
         )
-        return without_secrets(
-            f"{self._counts['invalid']} of {self._counts['checked']} results are invalid: {shown}"
-        )
+        count = f"{self._counts['invalid']} of {self._counts['checked']} results are invalid"
+        return f"{count}: {trimmed(shown, 2000)}"
 
 
 def _failure(item: Any, kind: str) -> str | None:

@@ -22,6 +22,7 @@ from airflow_provider_webdata.api.errors import (
     TransportError,
     UnknownHostError,
     WebDataError,
+    error_text,
     trimmed,
 )
 from airflow_provider_webdata.api.prices import SEARCH
@@ -434,7 +435,7 @@ class SearchBatch:
             self._amend(query.key, cost)
         self.tally.done += 1
         if record["warning"]:
-            log.warning("Search %r: the service warns: %s", query.text, record["warning"])
+            log.warning("Search %r: the service warns: %s", query.text, error_text(record["warning"]))
         items = [item for found in record["results"].values() for item in found]
         failed = unfetched(items)
         self.tally.pages += scraped(items)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.api.errors import error_text, trimmed
 from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
 from airflow_provider_webdata.api.prices import by_format, page_extras, search_price
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
@@ -62,7 +62,7 @@ class SearchRun(CallRun):
             self.log.warning(
                 "returns=%r: the response has no such results, but results in %s",
                 returns,
-                ", ".join(map(repr, others)),
+                trimmed(", ".join(map(repr, others))),
             )
         results = Results(found.get(returns) or [], kind_of_source(returns), summary, inputs)
         return CallResult(results, value=self._list_alone, **counted)
@@ -80,7 +80,7 @@ class SearchRun(CallRun):
     ) -> None:
         used = known_credits(answer.credits_used)
         if answer.warning:
-            self.log.warning("The service warns: %s", answer.warning)
+            self.log.warning("The service warns: %s", error_text(answer.warning))
         failed = unfetched(items)
         self.lacks("pagesFailed", len(failed), scraped(items))
         if failed:
@@ -96,8 +96,8 @@ class SearchRun(CallRun):
         self.log.info(
             "Search for %s (%s) returned %s%s; credits used: %s",
             repr(trimmed(request.query)),
-            answer.id or "without id",
-            ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
+            trimmed(answer.id or "without id"),
+            trimmed(", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results"),
             of_cache if cached.count else "",
             "unknown" if used is None else used,
         )

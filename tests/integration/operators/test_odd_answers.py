@@ -13,6 +13,7 @@ import pytest
 
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
@@ -122,6 +123,73 @@ def test_an_odd_answer_is_delivered(
     assert len(warned) == (name != "scrape with odd facts")
 
 
+SECRETS = ("pa55word", "t0ken123")
+
+
+def hostile(name: str) -> str:
+    """Return text that clears a terminal, adds lines to a log, and has secrets."""
+    return f"{name} \x1b[2J\n::group::forged\r\u202e https://u:{SECRETS[0]}@h.example/?token={SECRETS[1]}"
+
+
+HOSTILE_PAGE = {
+    "url": URL + hostile("url"),
+    "markdown": hostile("text"),
+    "metadata": {"sourceURL": URL + hostile("source"), "error": hostile("error"), "statusCode": 500},
+    "warning": hostile("page"),
+}
+HOSTILE_ANSWERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
+    "search": (
+        WebDataSearchOperator,
+        {"query": "q", "returns": "web"},
+        {"data": {hostile("kind"): [HOSTILE_PAGE]}, "id": hostile("id"), "warning": hostile("warning")},
+    ),
+    "batch search": (
+        WebDataBatchSearchOperator,
+        {"queries": ["q"]},
+        {"data": {"web": [HOSTILE_PAGE]}, "warning": hostile("warning")},
+    ),
+    "scrape": (
+        WebDataScrapeOperator,
+        {"url": URL, "formats": ["markdown"]},
+        {"data": HOSTILE_PAGE, "warning": hostile("warning")},
+    ),
+    "map": (WebDataMapOperator, {"url": URL}, {"links": [HOSTILE_PAGE], "warning": hostile("warning")}),
+    "provider": (
+        WebDataProviderOperator,
+        {"calls": [{"provider": "p", "capability": "c"}]},
+        {
+            "data": {
+                "alexandria": [
+                    {"provider": "p", "error": {"code": hostile("code"), "message": hostile("error")}}
+                ]
+            }
+        },
+    ),
+    "session": (
+        WebDataInteractOperator,
+        {"steps": ["x"]},
+        {"id": "s", "sessions": [], "exitCode": 1, "stderr": hostile("stderr"), "error": hostile("error")},
+    ),
+}
+
+
+def show_no_forgery(text: str) -> None:
+    text = text.replace("\r\n", "\n")
+    assert not [sign for sign in ("\x1b[2J", "\r", "\u202e", "\n::group::", *SECRETS) if sign in text], text
+
+
+@pytest.mark.parametrize("name", HOSTILE_ANSWERS)
+def test_hostile_texts_do_not_forge_log_lines(
+    name: str, monkeypatch: pytest.MonkeyPatch, log: Callable[[], str]
+) -> None:
+    operator, arguments, body = HOSTILE_ANSWERS[name]
+    server = FaultServer([answer(body=json.dumps({"success": True, **body}))])
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
+    done = direct.run(operator(task_id="t", **arguments), StateStore())
+    server.close()
+    show_no_forgery(f"{done.error}\n{log()}")
+
+
 @pytest.fixture
 def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[JobService]:
     service = JobService()
@@ -184,3 +252,25 @@ def test_a_job_is_delivered_whole_and_removes_nothing(
     assert ("The failed pages of job" in log()) == is_unknown
     service.ends_as, (service.errors_status, service.errors) = NORMAL, ERRORS
     assert crawl(3, tmp_path).xcom["changes"]["removed"] == 1
+
+
+def test_hostile_pages_of_a_job_do_not_forge_log_lines(
+    service: JobService, tmp_path: Path, log: Callable[[], str]
+) -> None:
+    service.ends_after = 0
+    service.invalid_urls = [hostile("invalid")]
+    service.errors = {
+        "errors": [{"url": URL + hostile("failed"), "code": hostile("code")}],
+        "robotsBlocked": [],
+    }
+    service.ends_as = {
+        "status": "completed",
+        "data": [HOSTILE_PAGE, page("a", screenshot=f"http://127.0.0.1:9/{hostile('media')}")],
+        "warning": hostile("warning"),
+    }
+    task = WebDataCrawlOperator(
+        task_id="t", url=URL, wait=Wait(poll_interval=1), deferrable=False, media=str(tmp_path)
+    )
+    done = direct.run(task, StateStore())
+    assert done.ended == ("success", 1), done.error
+    show_no_forgery(log())
