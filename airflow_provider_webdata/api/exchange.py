@@ -331,9 +331,10 @@ def _misfit(name: str, value: Any) -> str | None:
 
 def _segment(endpoint: Endpoint[Any], name: str, value: str) -> str:
     # An empty or dotted segment would change the endpoint, for example from "get" to "list".
-    if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
+    text = value.strip() if isinstance(value, str) else ""
+    if text in {"", ".", ".."}:
         raise InvalidRequestError(endpoint.label, [f"{name}: must be an identifier (given: {value!r})"])
-    return quote(_encodable(endpoint, name, value).strip(), safe="")
+    return quote(_encodable(endpoint, name, text), safe="")
 
 
 def _encodable(endpoint: Endpoint[Any], name: str, value: Any) -> Any:

@@ -305,6 +305,10 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "blank id": ({**MONITOR, "path": {"monitor_id": " "}}, "monitor_id: must be an identifier (given: ' ')"),
     "dot": ({**MONITOR, "path": {"monitor_id": "."}}, "monitor_id: must be an identifier (given: '.')"),
     "dots": ({**MONITOR, "path": {"monitor_id": ".."}}, "monitor_id: must be an identifier (given: '..')"),
+    "dots after a blank": (
+        {**MONITOR, "path": {"monitor_id": " .."}},
+        "monitor_id: must be an identifier (given: ' ..')",
+    ),
     "no id": ({**MONITOR, "path": {"monitor_id": None}}, "monitor_id: must be an identifier (given: None)"),
     "ignored key": (
         {"idempotency_key": JOB},
