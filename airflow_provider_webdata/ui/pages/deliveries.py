@@ -219,9 +219,8 @@ def _checked(page: PageView) -> _Delivery:
     dag_ids = delivery_owners([delivery])[delivery.id]
     page.require_dags(dag_ids)
     if not dag_ids and not page.visitor.may_read_connection(delivery.conn_id):
-        raise HTTPException(
-            403, f"You do not have permission to read connection {delivery.conn_id!r} of this delivery."
-        )
+        # Do not name the connection: ids of deliveries are easy to guess.
+        raise HTTPException(403, "You do not have permission to read the connection of this delivery.")
     readable = page.visitor.readable(dag_id for dag_id, _ in runs)
     return _Delivery(delivery, payload, problem, origin, [run for run in runs if run[0] in readable])
 

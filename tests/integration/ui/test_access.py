@@ -191,7 +191,9 @@ def test_letter_case_does_not_circumvent_a_right(pages: Pages, ids: dict[str, An
     body = {"type": "crawl.completed", "id": "of-another-spelling"}
     delivery = pages.deliver(body, conn_id=HIDDEN_CONN_ID.upper())
     for role, status in (("op", 403), ("admin", 200)):
-        assert pages.get("/deliveries/delivery", role, id=delivery).status_code == status, role
+        answer = pages.get("/deliveries/delivery", role, id=delivery)
+        assert answer.status_code == status, role
+        assert (HIDDEN_CONN_ID.upper() in answer.text) is (role == "admin")
         for conn_id in (HIDDEN_CONN_ID.upper(), HIDDEN_CONN_ID.title()):
             for path in ("/service", "/jobs/list", "/deliveries"):
                 answer = pages.get(path, role, conn_id=conn_id)
