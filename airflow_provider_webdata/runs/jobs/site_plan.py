@@ -9,7 +9,7 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
-from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.errors import WebDataError, trimmed
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.results.manifest.plan import Plan, planned
@@ -146,7 +146,7 @@ class _Sitemaps:
             self._log.warning(
                 "%d sitemaps that may have changed were not read, such as %s; raise max_sitemaps (%d)",
                 len(waiting),
-                max(waiting, key=waiting.__getitem__),
+                trimmed(max(waiting, key=waiting.__getitem__)),
                 self._site.max_sitemaps,
             )
 
@@ -163,12 +163,14 @@ class _Sitemaps:
                 raise
             self._log.info(
                 "The sitemap %s could not be read. Its pages are dated only by their last scrape: %s",
-                url,
+                trimmed(url),
                 error.brief(),
             )
             return ""
         self.credits += cost
         text = text_of(raw)
         if not is_sitemap(text):
-            self._log.info("%s is not a sitemap, or is compressed, which the service does not support", url)
+            self._log.info(
+                "%s is not a sitemap, or is compressed, which the service does not support", trimmed(url)
+            )
         return text
