@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from jsonschema import Draft202012Validator
 
+from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.xcom_keys import QUALITY, QUALITY_REJECTED
 from airflow_provider_webdata.hooks.task_metrics import count, gauge
 from airflow_provider_webdata.results.encoding import json_text
@@ -212,7 +212,7 @@ class Measure(Step):
 
     def _note(self, condition: str, field: str | None, item: Mapping[str, Any], mistyped: Any = None) -> None:
         if (condition, field) not in self._examples:
-            example = without_secrets(url_of(item) or f"result {self._found['items']}")
+            example = trimmed(url_of(item) or f"result {self._found['items']}")
             self._examples[condition, field] = (
                 example if mistyped is None else f"{type(mistyped).__name__} in {example}"
             )

@@ -19,7 +19,7 @@ from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOp
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes, Wait
+from airflow_provider_webdata.options import Changes, Quality, Wait
 from tests.support import direct
 from tests.support.direct import StateStore
 from tests.support.fault_server import FaultServer, answer
@@ -269,7 +269,12 @@ def test_hostile_pages_of_a_job_do_not_forge_log_lines(
         "warning": hostile("warning"),
     }
     task = WebDataCrawlOperator(
-        task_id="t", url=URL, wait=Wait(poll_interval=1), deferrable=False, media=str(tmp_path)
+        task_id="t",
+        url=URL,
+        wait=Wait(poll_interval=1),
+        deferrable=False,
+        media=str(tmp_path),
+        quality=Quality(blocked=0, on_fail="warn"),
     )
     done = direct.run(task, StateStore())
     assert done.ended == ("success", 1), done.error
