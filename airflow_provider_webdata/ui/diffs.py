@@ -23,6 +23,7 @@ _MAX_MARKED = 2000
 """Maximum characters of two lines whose words are compared."""
 MAX_STEPS = 10**8
 """Default of `WordBudget`: about a second."""
+_STEPS_OF_WORD = 10
 _WORD = re.compile(r"\s+|\w+|[^\w\s]")
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _CHANGE_KINDS = {"add": "added", "del": "removed"}
@@ -55,7 +56,7 @@ class WordBudget:
 
     Comparing lines of repeated words takes cubic time, and the sites that are watched write the lines.
 
-    :param steps: maximum number of steps, estimated from the equal words.
+    :param steps: maximum number of steps, estimated from the words and the equal ones among them.
     """
 
     def __init__(self, steps: int = MAX_STEPS) -> None:
@@ -64,7 +65,8 @@ class WordBudget:
     def covers(self, before: list[str], after: list[str]) -> bool:
         """Deduct the comparison of two lines; return False if the rest does not suffice."""
         counts = Counter(after)
-        steps = sum(counts[word] for word in before) * min(len(before), len(after))
+        equal = sum(counts[word] for word in before)
+        steps = (equal + _STEPS_OF_WORD * len(before)) * min(len(before), len(after))
         if steps > self._left:
             return False
         self._left -= steps

@@ -123,6 +123,14 @@ def test_the_words_of_hostile_lines_are_not_compared() -> None:
     assert marked == [1, 2] * 20
 
 
+def test_many_lines_of_distinct_words_exhaust_the_budget() -> None:
+    """Every second word differs: each pair takes two milliseconds, and a response may have thousands."""
+    signs = [chr(0x2190 + number) for number in range(100)]
+    lines = [Line("removed", "-" + "a".join(signs)), Line("added", "+" + "b".join(signs)), Line("same", " ")]
+    rows = [*side_by_side(lines * 1_000, WordBudget())]
+    assert 100 < sum(len(row.before or ()) > 1 for row in rows) < 500
+
+
 def test_numbers_of_a_check() -> None:
     """Only what can be drawn; a value may have been no number before."""
     changes = {
