@@ -9,7 +9,7 @@ from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundException
 
 from airflow_provider_webdata.common.attempt import Attempt
-from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.results.assets import annotate_outlets
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.common.coded_errors import CodedError
     from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
     from airflow_provider_webdata.results.tables.database import Loaded
 
@@ -76,6 +75,10 @@ class LoadRun:
             self.explained_error = error
             # A retry would have the same arguments.
             raise AirflowFailException(str(error)) from None
+        except CodedError as error:
+            # Airflow's log shows the texts of all causes. That of a driver's error contains the row.
+            task.log.debug("Cause of the error", exc_info=error)
+            raise error from None
         self._log(loaded, str(table))
         self._push_shortfalls(loaded)
         self._lineage = lambda: load_lineage(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.url_secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,5 +56,7 @@ def database_errors(failed: Callable[[], str]) -> Iterator[None]:
         is_final = names & _REJECTIONS or state.startswith(_LIMIT_EXCEEDED)
         # The other lines of a driver's error contain the row and the statement.
         first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        reason = _LONG_VALUE.sub(r"\1…\1", first)[:_MAX_LENGTH]
+        reason = _LONG_VALUE.sub(r"\1…\1", without_secrets(first))[:_MAX_LENGTH]
+        # A value may contain escape sequences.
+        reason = "".join(sign if sign.isprintable() else "\ufffd" for sign in reason)
         raise (TableError if is_final else LoadError)(f"{failed()}: {reason}") from error
