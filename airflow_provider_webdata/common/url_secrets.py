@@ -10,11 +10,15 @@ _USERINFO = r"(?<=://)([^\s/?#@:'\"<>]*):([^\s/?#'\"<>]+)@"
 # A long user name without a password is a token, as in the addresses of code hosts.
 _USER = r"(?<=://)([\w.~%-]{20,})(?=(?::[^\s/?#'\"<>]*)?@)"
 _NAMES = (
-    r"[\w.-]*(?:token|secret|passw(?:or)?d|passphrase|pwd|signature|credential|jwt"
+    r"(?:[\w.\[-]|%5B)*(?:token|secret|passw(?:or)?d|passphrase|pwd|signature|credential|jwt"
     r"|(?:api|access|auth|private|subscription|function|license|app)[_-]?key|session[_-]?id)"
-    r"|key|sig|auth|pass|pw|sid"
+    r"|(?:[\w.-]+(?:\[|%5B))?(?:key|sig|auth|pass|pw|sid)"
 )
-_PARAMETER = rf"([?&;#](?:{_NAMES})=)([^\s&;#'\"<>]+)"
+# As in `user[password]` and `tokens[]`.
+_END = r"(?:\]|%5D)?(?:\[\]|%5B%5D)?"
+_PARAMETER = rf"([?&;#](?:{_NAMES}){_END}=)([^\s&;#'\"<>]+)"
+# In a URL that is a parameter of another, such as the target of a redirect.
+_NESTED = rf"((?:%3F|%26|%23)(?:{_NAMES}){_END}%3D)((?:(?!%26|%23)[^\s&;#'\"<>])+)"
 
 MASK = "***"
 
@@ -31,7 +35,9 @@ def url_secrets(text: str) -> list[str]:
         return []
     written = [match[1] for match in _compiled(_USER).finditer(text)]
     written += [
-        match[2] for pattern in (_USERINFO, _PARAMETER) for match in _compiled(pattern).finditer(text)
+        match[2]
+        for pattern in (_USERINFO, _PARAMETER, _NESTED)
+        for match in _compiled(pattern).finditer(text)
     ]
     return list(
         dict.fromkeys(form for secret in written for form in (secret, unquote(secret), unquote_plus(secret)))
@@ -43,4 +49,5 @@ def without_secrets(text: str) -> str:
     if "://" not in text:
         return text
     text = _compiled(_USERINFO).sub(rf"\1:{MASK}@", _compiled(_USER).sub(MASK, text))
-    return _compiled(_PARAMETER).sub(rf"\1{MASK}", text)
+    text = _compiled(_PARAMETER).sub(rf"\1{MASK}", text)
+    return _compiled(_NESTED).sub(rf"\1{MASK}", text)

@@ -48,6 +48,11 @@ URLS = [
         "https://a.example/?Subscription-Key=t-8&sort_key=price&sid=t-9;jsessionid=t-10",
         ["t-8", "t-9", "t-10"],
     ),
+    ("https://a.example/?user[password]=t-11&user%5Bpass%5D=t-12&tokens[]=5&x[keys]=y", ["t-11", "t-12"]),
+    (
+        "https://a.example/?to=https%3A%2F%2Fb.example%2F%3Fa%3Db%26api_key%3Dt-13%26c%3Dd%23token%3Dt-14&e=f",
+        ["t-13", "t-14"],
+    ),
     ("https://ghp_0123456789abcdefghij:x-oauth@a.example/", ["ghp_0123456789abcdefghij", "x-oauth"]),
     ("https://ghp_0123456789abcdefghij@a.example/", ["ghp_0123456789abcdefghij"]),
 ]
