@@ -233,13 +233,13 @@ ROWS: dict[str, tuple[str, Any, list[Any], Any, int]] = {
 def test_rows_of_a_list_in_the_data(
     tmp_path: Any, path: str, data: Any, items: list[Any], rest: Any, invalid: int
 ) -> None:
-    status = SimpleNamespace(to_wire=lambda: {"status": "completed", "data": data})
+    status = SimpleNamespace(status="completed", to_wire=lambda: {"status": "completed", "data": data})
 
     def collected(**more: Any) -> Any:
         task = WebDataAgentOperator(
             task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows=path), **more
         )
-        task.hook = SimpleNamespace(job_status=lambda *_: status, get_settings=task.hook.get_settings)
+        task.hook = SimpleNamespace(job_status=lambda *_, limit: status, get_settings=task.hook.get_settings)
         return JobResult(task.new_run(context_of(TaskInstance())), task, "agent", "1").publish()
 
     output = tmp_path / "rows.jsonl"
