@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 
+# Configures logging, which would later replace the handlers of `caplog`.
+import airflow.settings  # noqa: F401
 import pytest
 
 from airflow_provider_webdata.results.xcom import size_of, warn_if_large, warning_bytes
