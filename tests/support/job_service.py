@@ -42,8 +42,8 @@ class JobService:
     :ivar jobs: bodies of status answers, by path.
     :ivar bodies: of the requests that started a job.
     :ivar faults: answers to the next requests, one each, before all others; None: none until the service stops.
-    :ivar start_faults: the faults of the next starts: `lose request`, `lose answer`, or the status of an answer
-        though the job is started.
+    :ivar start_faults: the faults of the next starts: `lose request`, `lose answer`, `empty id`, or the status of
+        an answer though the job is started.
     :ivar bills: whether it is a server with billing and a database; otherwise it lists no calls, and a key ends it.
     :ivar lists: whether jobs show in the activity and among the running crawls.
     :ivar names: whether the activity names the targets of jobs.
@@ -225,7 +225,8 @@ class JobService:
             return None
         if isinstance(fault, int):
             return fault, {"success": False, "error": "something went wrong"}, {}
-        answer = {"success": True, "id": job_id, "url": f"{self.url}{path}/{job_id}"}
+        named = "" if fault == "empty id" else job_id
+        answer = {"success": True, "id": named, "url": f"{self.url}{path}/{job_id}"}
         return 200, {**answer, "invalidURLs": self.invalid_urls} if self.invalid_urls else answer, {}
 
     def _deliver(self, webhook: dict[str, Any], kind: str, job_id: str) -> None:

@@ -20,7 +20,7 @@ class JobStarted(Answer):
     :ivar final_crawler_options: the derived and the given options combined.
     """
 
-    id: str
+    id: str = Field(min_length=1)
     url: OrNone[str] = None
     invalid_urls: OrNone[list[Any]] = Field(None, alias="invalidURLs")
     prompt_generated_options: OrNone[dict[str, Any]] = None

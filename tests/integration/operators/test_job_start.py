@@ -329,6 +329,7 @@ def test_a_job_that_vanished_is_no_reason_to_pay_again(service: JobService) -> N
         ("batch_scrape", "3.2", "lose answer"),
         ("extract", "3.3", 408),
         ("agent", "3.2", "lose answer"),
+        ("agent", "3.3", "empty id"),
     ],
 )
 def test_a_lost_answer_is_found_in_the_same_attempt(
