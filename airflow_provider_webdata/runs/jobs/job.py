@@ -499,6 +499,9 @@ class _StartCall:
         else:
             self._run.settle_lost(JobOutcome(status="failed", job_id=job_id))
 
+    def settle_unknown(self) -> None:
+        self._run.ledger.settle(Cost(None), self.kind)
+
 
 class CrawlRun(JobRun):
     """One attempt of a task that crawls a site."""

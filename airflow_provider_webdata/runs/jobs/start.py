@@ -99,6 +99,9 @@ class JobCall(Protocol):
     def settle(self, job_id: str | None) -> None:
         """Count the cost of a job without a result, or, without an id, of one that was not started."""
 
+    def settle_unknown(self) -> None:
+        """Count an abandoned job whose cost cannot be read."""
+
 
 class JobStart:
     """The start of the one job of a task.
@@ -192,9 +195,11 @@ class JobStart:
             "; both are billed" if self._bills else "",
         )
         if record.job_id is None:
+            self.call.settle_unknown()
             self._state.write(record.next_generation(()))
             return
         if moved:
+            self.call.settle_unknown()
             self.log.warning("Cancel %s manually: the connection can no longer access its account", name)
             self.log.warning(
                 "If only the team's API key was rotated, WebDataJobSensor(kind=%r, job_id=...) still gets the result",
@@ -210,6 +215,8 @@ class JobStart:
         if record.job_id is not None:
             return JobMatches([record.job_id], are_certain=True)
         if not (record.is_begun or self._is_unrecorded):
+            # An attempt that died before it recorded a request sent none.
+            self.call.settle(None)
             return JobMatches()
         if self._has_key:
             # A job of the same URL may be another task's; a key identifies ours.

@@ -22,10 +22,11 @@ from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Changes, Wait
 from airflow_provider_webdata.runs import outside_handler as kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
+from airflow_provider_webdata.runs.jobs.start import JobStart
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
-from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.direct import KilledError, StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.job_service import RUNNING, JobService
 from tests.support.service import JOB_PATHS, UNFETCHED
 from tests.support.signals import killed_in_a_log_call, killed_like_by_airflow
@@ -653,6 +654,37 @@ def test_a_retry_bounds_pdfs_by_the_remaining_credits(service: JobService) -> No
     assert direct.run(job("crawl", **arguments), StateStore()).ended == ("failed", 3)
     parsers = [body["scrapeOptions"]["parsers"][0] for body in service.bodies]
     assert [parser["maxPages"] for parser in parsers] == [5, 3, 2]
+
+
+def test_a_request_that_a_killed_attempt_did_not_send_costs_nothing(
+    service: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is recorded before it is sent."""
+    service.ends_as = ended("crawl")
+    store, limited = StateStore(), {"retries": 5, "scrape_options": {"proxy": "basic"}, "credit_limit": 10}
+
+    def dying(*_: Any) -> Any:
+        raise KilledError
+
+    listed_ids = JobStart._listed_ids
+    monkeypatch.setattr(JobStart, "_listed_ids", dying)
+    with pytest.raises(KilledError):
+        job("crawl", limit=2, **limited).execute(context_of(TaskInstance(1, 5), store))
+    monkeypatch.setattr(JobStart, "_listed_ids", listed_ids)
+    # The attempt reserved all of the limit for PDFs.
+    assert store.get("webdata_credits")["open/5//crawl"]["reserved"] == 10
+    assert direct.execute(job("crawl", limit=2, **limited), context_of(TaskInstance(2, 5), store))
+
+
+def test_an_abandoned_job_may_have_cost_all_of_the_limit(service: JobService) -> None:
+    service.ends_as = ended("crawl")
+    store, limited = StateStore(), {"retries": 5, "scrape_options": {"proxy": "basic"}, "credit_limit": 10}
+    with killed_in_a_call(store):
+        job("crawl", limit=2, **limited).execute(context_of(TaskInstance(1, 5), store))
+    for number in (2, 3):
+        with pytest.raises(AirflowFailException, match="after 10 credits that were or may have been spent"):
+            job("crawl", limit=1, **limited).execute(context_of(TaskInstance(number, 5), store))
+    assert len(service.started()) == 1
 
 
 @pytest.mark.rule("job-cancel-ended")

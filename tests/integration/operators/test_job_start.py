@@ -98,6 +98,7 @@ class Task:
             send=send,
             discard=lambda kind, job_id: self.discarded.append((kind, job_id)),
             settle=lambda job_id: None,
+            settle_unknown=lambda: None,
         )
         start = JobStart(call, context, logging.getLogger("test"))
         with hook:
