@@ -33,3 +33,11 @@ def test_count(backend: Recorder) -> None:
         ("count", "webdata.credits_used", 2, {"operation": "search"}),
         ("gauge", "webdata.credits_remaining", 7, {"dag_id": "d", "task_id": "t"}),
     ]
+
+
+def test_a_tag_adds_no_metric(backend: Recorder) -> None:
+    nothing: Any = {}
+    count("webdata.search.results", 3, nothing, source="web:1|c\nairflow.forged:1|c" + "x" * 200)
+    ((_, _, _, tags),) = backend.calls
+    assert tags["source"].startswith("web_1_c_airflow.forged_1_cxxx")
+    assert len(tags["source"]) == 100
