@@ -8,7 +8,7 @@ import json
 from datetime import datetime, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -270,6 +270,8 @@ _ENVIRONMENT.filters |= {
     "number": number,
     "outside": outside,
     "reason": error_text,
+    # Jinja's `urlencode` keeps slashes, with which an id could lead to another page, such as the logout.
+    "segment": lambda value: quote(str(value), safe=""),
     "size": size,
     "span": lambda value: span(value.total_seconds()),
     "tab": task_tab,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from airflow_provider_webdata.airflow_db.tasks import TaskName
 from airflow_provider_webdata.inbox_server.storage.records import EventCount
 from airflow_provider_webdata.ui.rendering import (
     _ENVIRONMENT,
@@ -85,6 +86,13 @@ def test_secrets_in_urls_are_masked() -> None:
     for text in texts:
         assert "hush" not in text
         assert "https://user:***@a.example/?page=2&amp;access_token=***&amp;b=c" in text
+
+
+def test_a_task_in_a_delivery_leads_to_no_other_page() -> None:
+    """Its metadata may name any task."""
+    macros = _ENVIRONMENT.get_template("macros.html").make_module({"airflow": ""})
+    link = macros.task_link("", TaskName("..", "", "../../auth/logout"))  # type: ignore[attr-defined]
+    assert 'href="/dags/../tasks/..%2F..%2Fauth%2Flogout"' in link
 
 
 @pytest.mark.parametrize(
