@@ -296,7 +296,7 @@ class DeclareMonitorRun(CheckRun):
     def _undo(self, outcome: DeclarationResult, intent: Intent) -> str:
         """Undo the changes of all attempts, and return what was done."""
         monitor = outcome.monitor
-        if outcome.created:
+        if outcome.created and intent.started_id == monitor.id:
             # A repeated deletion, whose first response was lost, finds no monitor.
             with suppress(NotFoundError):
                 self.hook.delete_monitor(monitor.id)
@@ -310,10 +310,16 @@ class DeclareMonitorRun(CheckRun):
                 f", except {', '.join(outcome.lost)}, which the service cannot remove" if outcome.lost else ""
             )
             return f"the task restored its previous values{lost}"
-        if intent.record.monitor_id == monitor.id:
+        reason = ""
+        if outcome.created:
+            # Without a record of its id, it may be another's.
+            reason = "may have created it"
+        elif intent.record.monitor_id == monitor.id:
             # Its previous values may contain secrets, so they are not recorded.
+            reason = "changed it and did not restore its previous values"
+        if reason:
             self.hook.update_monitor(monitor.id, extra_body={"status": "paused"})
-            return "the task paused it, because an earlier attempt changed it and did not restore its previous values"
+            return f"the task paused it, because an earlier attempt {reason}"
         if intent.began and not intent.is_lasting:
             return "this attempt did not change it, but an earlier one may have"
         return "it is unchanged"

@@ -393,6 +393,24 @@ def test_an_attempt_that_dies_before_it_has_changed_a_monitor_back(
     assert monitor["status"] == "paused"
 
 
+def test_without_a_record_a_monitor_of_another_is_not_deleted(
+    here: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Airflow 3.2: a retry finds a new monitor of the same name, which an earlier attempt may have created."""
+    expensive = {"max_credits_per_month": 10, "schedule": hourly()}
+    dies_once(monkeypatch, "create_monitor", after=False)
+
+    def by_another(number: int) -> None:
+        if number == 2:
+            value(create(schedule=hourly()))
+
+    outcome = direct.run(create(**expensive), before_try=by_another)
+    assert outcome.ended == ("failed", 2)
+    assert "the task paused it, because an earlier attempt may have created it" in str(outcome.error)
+    (monitor,) = monitors(here)
+    assert monitor["status"] == "paused"
+
+
 def test_a_deletion_whose_answer_was_lost(here: SandboxServer) -> None:
     here.control.add_fault("drop_after_work", method="DELETE", path="/v2/monitor")
     outcome = direct.run(create(max_credits_per_month=10, schedule=hourly()), StateStore())
