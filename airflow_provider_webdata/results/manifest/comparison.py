@@ -173,8 +173,8 @@ class Comparison:
         once, at the end of a complete run. If the server may have reported it instead, the run counts only if it read
         another page of the host.
 
-        A page that a crawl did not reach counts only if every unread page failed before the last run that found it, or
-        was read since: an unread page may be the only one that links to it.
+        A page that a crawl did not reach remains while another one cannot be read that was last read in the same run:
+        perhaps only that links to it.
 
         :param after: number of runs without a page after which it is removed.
         :param most: maximum removals. If exceeded, no page is removed, and the next run decides again.
@@ -188,16 +188,13 @@ class Comparison:
             for key, entry in self._entries.items()
             if entry.change is None and key not in self._unread and (requested is None or key in requested)
         ]
-        if requested is None:
-            outages = {self._entries[key].last_seen for key in self._unread & self._entries.keys()}
-            unseen = [
-                key for key in unseen if key in self._gone or self._entries[key].last_seen not in outages
-            ]
+        unread = self._unread & self._entries.keys() if requested is None else ()
+        outages = {self._entries[key].last_seen for key in unread}
         gone: dict[str, Entry] = {}
         for key in unseen:
             entry = self._entries[key]
             self._entries[key] = entry = _with(entry, entry.missing + 1, None)
-            if entry.missing >= after:
+            if entry.missing >= after and (key in self._gone or entry.last_seen not in outages):
                 gone[key] = entry
         if len(gone) > most:
             self.held_back = len(gone)

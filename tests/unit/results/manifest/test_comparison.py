@@ -270,9 +270,13 @@ def test_any_history(sites: list[dict[str, str | int]], after: int) -> None:
         status = {item["metadata"]["sourceURL"]: item["metadata"]["statusCode"] for item in items}
         outages = {last[url] for url in copy if status.get(url) == 503}
         for url in copy:
-            counts = last[url] not in outages if url not in status else status[url] == 404
-            missing[url] = 0 if url in read else missing.get(url, 0) + counts
-        assert set(removed) == {url for url in copy if missing[url] >= after}
+            missing[url] = 0 if url in read else missing.get(url, 0) + (status.get(url) != 503)
+        assert set(removed) == {
+            url
+            for url in copy
+            if missing[url] >= after
+            and (status.get(url) == 404 or (url not in status and last[url] not in outages))
+        }
         for url in removed:
             del copy[url], missing[url]
 
