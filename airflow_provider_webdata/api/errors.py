@@ -573,9 +573,8 @@ class UnfinishedJobError(WebDataError):
         self.state = state
 
     def text(self) -> str:
-        return (
-            f"{self.operation}: job {self.job_id} is {self.state}. Its result can be read after it has ended"
-        )
+        state = trimmed(str(self.state))
+        return f"{self.operation}: job {self.job_id} is {state}. Its result can be read after it has ended"
 
 
 class CallRefusedError(WebDataError):

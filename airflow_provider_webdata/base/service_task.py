@@ -39,7 +39,7 @@ _FINAL = (AirflowFailException, AirflowSensorTimeout, AirflowSkipException, Argu
 HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
 """Whether this Airflow supports retry policies (3.3 and later)."""
 
-SUBJECTS = frozenset(
+REQUIRED_IF_GIVEN = frozenset(
     (
         "check_id",
         "credit_limit",
@@ -127,7 +127,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         return [
             f"{name} is None: its value comes from {source}. Return a value there"
             for name, source in self._sources.items()
-            if name in SUBJECTS and getattr(self, name) is None
+            if name in REQUIRED_IF_GIVEN and getattr(self, name) is None
         ]
 
     def rendered(self, written: Mapping[str, Any]) -> None:

@@ -12,7 +12,7 @@ _USER = r"(?<=://)([\w.~%-]{20,})(?=(?::[^\s/?#'\"<>]*)?@)"
 _NAMES = (
     r"(?:[\w.\[-]|%5B)*(?:token|secret|passw(?:or)?d|passphrase|pwd|signature|credential|jwt"
     r"|(?:api|access|auth|private|subscription|function|license|app)[_-]?key|session[_-]?id)"
-    r"|(?:[\w.-]+(?:\[|%5B))?(?:key|sig|auth|pass|pw|sid)"
+    r"|key|sig|sid|(?:[\w.-]+(?:\[|%5B))?(?:auth|pass|pw)"
 )
 # As in `user[password]` and `tokens[]`.
 _END = r"(?:\]|%5D)?(?:\[\]|%5B%5D)?"

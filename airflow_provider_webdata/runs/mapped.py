@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from jinja2 import meta, nodes
+from jinja2 import nodes
 from jinja2.filters import FILTERS
 
 from airflow_provider_webdata.options import Output
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Template variables and filters whose value does not depend on the instance.
 _VARIABLES = frozenset(
     (
-        *("conn", "dag", "dag_run", "params", "run_id", "var"),
+        *("conn", "dag", "dag_run", "run_id", "var"),
         *("data_interval_end", "data_interval_start", "logical_date", "partition_date", "partition_key"),
         *("ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"),
     )
@@ -43,4 +43,6 @@ def is_shared(context: Context, argument: str, attribute: str) -> bool:
         return False
     tree = dag.get_template_env().parse(text)
     filters = {found.name for found in tree.find_all(nodes.Filter)}
-    return meta.find_undeclared_variables(tree) <= _VARIABLES and filters <= _FILTERS
+    # Also the DAG's own macros, which the template environment declares.
+    names = {found.name for found in tree.find_all(nodes.Name)}
+    return names <= _VARIABLES and filters <= _FILTERS

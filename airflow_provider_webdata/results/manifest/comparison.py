@@ -134,6 +134,7 @@ class Comparison:
             0,
             change,
             known is not None and known.digest in (MAYBE_NEW, MAYBE_CHANGED),
+            None if seen == moment else moment,
         )
         return change
 
@@ -166,19 +167,22 @@ class Comparison:
         """
         self._unread.update(canonical_url(url, ignore_query=self._ignore_query) for url in urls)
 
-    def removed(self, after: int, most: int, requested: Collection[str] | None = None) -> dict[str, Entry]:
+    def removed(
+        self, after: int, most: int, requested: Collection[str] | None = None, *, by_links: bool = False
+    ) -> dict[str, Entry]:
         """Remove the pages that the last runs have not seen, and return them by key.
 
         A run in which a page failed counts only if its site reported that the page does not exist. Call the method
         once, at the end of a complete run. If the server may have reported it instead, the run counts only if it read
         another page of the host.
 
-        A page that a crawl did not reach remains while another one cannot be read that was last read in the same run:
+        A page that was not found by links remains while another one cannot be read that was last read in the same run:
         perhaps only that links to it.
 
         :param after: number of runs without a page after which it is removed.
         :param most: maximum removals. If exceeded, no page is removed, and the next run decides again.
-        :param requested: keys of the pages that the run could have seen; None: all that it can reach by links.
+        :param requested: keys of the pages that the run could have seen; None: all.
+        :param by_links: True if the run finds pages by the links of others.
         """
         if self._doubtful:
             read = {_host(key) for key, entry in self._entries.items() if entry.change in _READ}
@@ -188,13 +192,13 @@ class Comparison:
             for key, entry in self._entries.items()
             if entry.change is None and key not in self._unread and (requested is None or key in requested)
         ]
-        unread = self._unread & self._entries.keys() if requested is None else ()
-        outages = {self._entries[key].last_seen for key in unread}
+        unread = self._unread & self._entries.keys() if by_links else ()
+        outages = {self._entries[key].last_found for key in unread}
         gone: dict[str, Entry] = {}
         for key in unseen:
             entry = self._entries[key]
             self._entries[key] = entry = _with(entry, entry.missing + 1, None)
-            if entry.missing >= after and (key in self._gone or entry.last_seen not in outages):
+            if entry.missing >= after and (key in self._gone or entry.last_found not in outages):
                 gone[key] = entry
         if len(gone) > most:
             self.held_back = len(gone)
@@ -223,4 +227,5 @@ def _with(entry: Entry, missing: int, change: Change | None) -> Entry:
         entry.changed,
         missing,
         change,
+        found=entry.found,
     )

@@ -39,6 +39,7 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     :param change: change in the current run; None before the page is seen. Not stored in files.
     :param was_uncertain: True if the run that saw it emitted it because its digest was uncertain. It is uncertain
         again until consumers have that run's results.
+    :param found: time of the last run that saw it, if `last_seen` differs.
     """
 
     url: str | None
@@ -50,6 +51,12 @@ class Entry(msgspec.Struct, frozen=True, gc=False):
     missing: int = 0
     change: Change | None = None
     was_uncertain: bool = False
+    found: str | None = None
+
+    @property
+    def last_found(self) -> str:
+        """Time of the last run that saw it."""
+        return self.found or self.last_seen
 
 
 @lru_cache(1_000)
@@ -63,20 +70,28 @@ def shared_entry(
     missing: int = 0,
     change: Change | None = None,
     was_uncertain: bool = False,
+    found: str | None = None,
 ) -> Entry:
     """Return an `Entry`; equal values share one object where possible.
 
     A million links, which have no digests, need only a few entries, and a million pages only a few distinct times.
     """
     times = intern(first_seen), intern(last_seen), intern(changed)
-    return Entry(url, digest, status, *times, missing, change, was_uncertain)
+    return Entry(url, digest, status, *times, missing, change, was_uncertain, found and intern(found))
 
 
 def uncertain(entry: Entry, digest: str, missing: int | None = None) -> Entry:
     """Return an entry with `MAYBE_NEW` or `MAYBE_CHANGED` in place of its digest, and perhaps another `missing`."""
     missing = entry.missing if missing is None else missing
     return shared_entry(
-        entry.url, digest, entry.status, entry.first_seen, entry.last_seen, entry.changed, missing
+        entry.url,
+        digest,
+        entry.status,
+        entry.first_seen,
+        entry.last_seen,
+        entry.changed,
+        missing,
+        found=entry.found,
     )
 
 
@@ -101,6 +116,7 @@ class _Line(
     changed: str
     missing: int = 0
     was_uncertain: bool = False
+    found: str | None = None
 
 
 _encode = msgspec.json.Encoder().encode_lines
@@ -121,6 +137,7 @@ def encoded(entries: Mapping[str, Entry]) -> Iterator[bytes]:
             changed=entry.changed,
             missing=entry.missing,
             was_uncertain=entry.was_uncertain,
+            found=entry.found,
         )
         for key, entry in islice(pairs, _BATCH_LINES)
     ]:
@@ -148,6 +165,7 @@ def decoded(file: GzipFile) -> Iterator[tuple[str, Entry]]:
                     line.missing,
                     None,
                     line.was_uncertain,
+                    line.found,
                 ),
             )
 

@@ -26,6 +26,7 @@ class Plan:
     :param is_whole: True if the map listed the whole site.
     :param sitemaps: number of sitemaps that may have changed.
     :param sitemaps_not_read: number of these that were not read.
+    :param has_no_links: True if the map was empty.
     :param site: digest of the task's arguments, see `Site.digest`.
     """
 
@@ -35,6 +36,7 @@ class Plan:
     is_whole: bool
     sitemaps: int = 0
     sitemaps_not_read: int = 0
+    has_no_links: bool = False
     site: str = ""
 
 

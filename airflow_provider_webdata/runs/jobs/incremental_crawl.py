@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -80,6 +81,10 @@ class IncrementalCrawlRun(JobRun):
         # A resumed task reads the result of the job that it started by this plan.
         if plan is None or (plan.site != self._site.digest and not self.is_resumed):
             plan = self._new_plan()
+        if plan.has_no_links:
+            known = len(seen.known_for(self.site).entries)
+            # The first page is read even if no map ever has links.
+            self.lacks("noResults", known if known > 1 else 0)
         return plan
 
     @cached_property
@@ -101,13 +106,11 @@ class IncrementalCrawlRun(JobRun):
         site, seen = self._site, self.publication.seen
         calls = PlanCalls(self, seen.folder.url)
         links = calls.links(site.request)
+        if not links and self.hook.get_settings().client.server.is_self_hosted:
+            self.log.warning("%s", NO_LINKS)
         entries = seen.known_for(self.site).entries
-        if not links:
-            if self.hook.get_settings().client.server.is_self_hosted:
-                self.log.warning("%s", NO_LINKS)
-            # The first page is read even if no map ever has links.
-            self.lacks("noResults", len(entries) if len(entries) > 1 else 0)
         plan = site.plan(links, entries, seen.run.moment, calls.text, self.log)
+        plan = replace(plan, has_no_links=not links)
         seen.folder.write_plan(seen.run, plan)
         calls.forget()
         left = len(plan.known)

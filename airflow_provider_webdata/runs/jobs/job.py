@@ -16,6 +16,7 @@ from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.common.page_urls import job_page
+from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
@@ -35,6 +36,7 @@ from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few, name_of
 from airflow_provider_webdata.states.outcomes import JobOutcome
+from airflow_provider_webdata.states.shortfalls import shortfalls
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
 
@@ -166,8 +168,17 @@ class JobRun(WaitRun[JobOutcome]):
         ends = isinstance(error, TaskDeferralTimeout) or self.attempt.is_last
         if not job_id or not ends:
             raise error
+        if (ti := self.attempt.ti) is not None:
+            # Airflow replaces the arguments of the resumed method.
+            lacks = shortfalls(ti.xcom_pull(key=INCOMPLETE, map_indexes=self.attempt.map_index))
+            self.shortfalls |= {one.kind: one for one in lacks}
         message = f"The triggerer did not report the end of {name_of(kind)} {job_id}: {error}"
-        return self.resume_with(JobOutcome(status="timeout", message=message, kind=kind, job_id=job_id))
+        last = self.execution_deadline
+        ends_attempt = isinstance(error, TaskDeferralTimeout) and last is not None and time.time() >= last
+        by = EXECUTION_TIMEOUT if ends_attempt else None
+        return self.resume_with(
+            JobOutcome(status="timeout", message=message, kind=kind, job_id=job_id, by=by)
+        )
 
     def judge(self, outcome: JobOutcome) -> None:
         """Return if an outcome is `done`; otherwise end the attempt with its status."""
@@ -228,11 +239,11 @@ class JobRun(WaitRun[JobOutcome]):
         )
 
     def _dropped_urls(self) -> list[str]:
-        ti = self.attempt.ti
-        if "urlsInvalid" not in self.shortfalls or ti is None:
-            return []
-        pushed = ti.xcom_pull(key=_INVALID_URLS, map_indexes=self.attempt.map_index)
-        return [url for url in pushed or () if isinstance(url, str)]
+        dropped = list(recorded_start(self.context).invalid_urls)
+        if "urlsInvalid" in self.shortfalls and (ti := self.attempt.ti) is not None:
+            # All of them; also on Airflow 3.2.
+            dropped += ti.xcom_pull(key=_INVALID_URLS, map_indexes=self.attempt.map_index) or ()
+        return [url for url in dropped if isinstance(url, str)]
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
         """Return the result of this task's job, to settle or publish it.

@@ -190,6 +190,7 @@ class JobResult:
                 inputs,
                 known,
                 site=site,
+                by_links=self._kind == "crawl",
                 unread=errors.unread,
                 covers_all=saw_all,
             )

@@ -109,8 +109,8 @@ class JobStart:
     An attempt that knows the job's id reuses the job. An attempt that knows only that a request was sent repeats a
     crawl's request with the same idempotency key, and searches the service's listings for any other job, or for one
     that the key has started. If the outcome of the request cannot be determined, the task fails with instructions. A
-    job is replaced if it failed, expired, or was canceled by anyone but the task, and (3.3) if its request or account
-    differs.
+    job is replaced if it failed, expired, or was canceled by anyone but the task, and (3.3) if its request differs, or
+    the connection can no longer access it.
 
     Where nothing is billed, an unknown outcome costs nothing: a job that the server lost is replaced, and a request
     whose response is lost is repeated in the same attempt, unless a listing names its job.
@@ -186,6 +186,9 @@ class JobStart:
     def _give_up(self) -> None:
         """Abandon an earlier attempt's job: its request or its account differs."""
         record = self._state.record
+        if not record.is_begun:
+            self._state.write(record.next_generation(()))
+            return
         moved = record.account != self._account
         name = f"job {record.job_id}" if record.job_id else "a job that it may have started"
         self.log.warning(
@@ -201,10 +204,6 @@ class JobStart:
         if moved:
             self.call.settle_unknown()
             self.log.warning("Cancel %s manually: the connection can no longer access its account", name)
-            self.log.warning(
-                "If only the team's API key was rotated, WebDataJobSensor(kind=%r, job_id=...) still gets the result",
-                record.kind,
-            )
         else:
             self.call.discard(checked_kind(record.kind), record.job_id)
         self._state.write(record.next_generation([record.job_id]))

@@ -159,7 +159,8 @@ class Compare(Step):
         comparison.spare(results.unread)
         most = removal_limit(changes.max_removed, known)
         if self._saw_all(results):
-            for key, entry in comparison.removed(changes.removed_after, most, requested).items():
+            gone = comparison.removed(changes.removed_after, most, requested, by_links=results.by_links)
+            for key, entry in gone.items():
                 if changes.emit == "changed":
                     yield Tombstone(
                         results.kind,

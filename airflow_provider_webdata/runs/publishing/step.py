@@ -25,6 +25,7 @@ class Results:
     :param inputs: the query or the URLs, for OpenLineage.
     :param known: keys of existing pages that were not requested.
     :param site: the site whose pages a complete result covers. None: it has only the requested `inputs`.
+    :param by_links: True if a page was found by the links of others.
     :param unread: URLs of pages that could not be fetched; read after the last item.
     :param covers_all: returns whether a call with this number of results saw everything.
     :param media_kept: True if the media links are already replaced.
@@ -40,6 +41,7 @@ class Results:
     inputs: Sequence[str] = ()
     known: Sequence[str] = ()
     site: str | None = None
+    by_links: bool = False
     unread: Iterable[str] = ()
     covers_all: Callable[[int], bool] = lambda count: True  # noqa: ARG005
     media_kept: bool = False

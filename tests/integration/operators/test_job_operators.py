@@ -7,11 +7,12 @@ import gzip
 import json
 import re
 from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
+from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout, TaskDeferralError, TaskDeferred
 
 from airflow_provider_webdata.api.models import CrawlRequest
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
@@ -396,6 +397,19 @@ def test_no_job_runs_unseen_after_its_trigger_failed(
         if ends
         else {RUNNING[kind]}
     )
+
+
+def test_an_attempt_that_ends_without_a_triggerer_is_retried(service: JobService) -> None:
+    service.ends_after = None
+    now = datetime.now(timezone.utc)
+    task = job("crawl", deferrable=True, retries=1, execution_timeout=timedelta(minutes=10))
+    ti = TaskInstance(max_tries=1, start_date=now)
+    context = context_of(ti, StateStore())
+    with pytest.raises(TaskDeferred):
+        task.execute(context)
+    ti.start_date = now - timedelta(minutes=11)
+    with pytest.raises(AirflowTaskTimeout, match="did not report the end of crawl"):
+        task.resume_execution("__fail__", {"error": "Trigger timeout"}, context)
 
 
 @pytest.mark.parametrize("deferrable", [True, False])

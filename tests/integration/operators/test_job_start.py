@@ -283,7 +283,6 @@ def test_a_job_of_another_account_is_given_up_and_left_alone(
     assert task.discarded == []
     assert "The account of the connection changed" in caplog.text
     assert f"Cancel job {service.started()[0]} manually" in caplog.text
-    assert "If only the team's API key was rotated" in caplog.text
     assert task.store is not None
     assert "another-key" not in str(task.store.values)
 

@@ -8,6 +8,7 @@ import logging
 import pytest
 from airflow.sdk import Connection
 from airflow.sdk.exceptions import AirflowNotFoundException
+from airflow.sdk.execution_time import task_runner
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import (
@@ -249,6 +250,7 @@ def test_a_connection_that_does_not_exist():
 def test_where_a_script_finds_its_connections(monkeypatch, process, is_outside):
     """Airflow reads its database in tasks and in its own processes only."""
     monkeypatch.delenv("_AIRFLOW_PROCESS_CONTEXT", raising=False)
+    monkeypatch.setattr(task_runner, "SUPERVISOR_COMMS", None, raising=False)
     if process:
         monkeypatch.setenv("_AIRFLOW_PROCESS_CONTEXT", process)
 

@@ -27,7 +27,10 @@ def context_of(dag: DAG, map_index: int, **mapped: Any) -> Any:
     [
         ("/data/x.jsonl", True),
         (Output("/data/x.jsonl", partition_by="host"), True),
-        ("/data/{{ ds }}/{{ dag_run.run_after | ts_nodash }}/{{ params.site }}.jsonl", True),
+        ("/data/{{ ds }}/{{ dag_run.run_after | ts_nodash }}/{{ var.value.site }}.jsonl", True),
+        # `expand_kwargs` may set them for each instance.
+        ("/data/{{ params.site }}.jsonl", False),
+        ("/data/{{ unique() }}.jsonl", False),
         ("/data/{{ ti.map_index }}.jsonl", False),
         ("/data/{{ task.url | replace('/', '_') }}.jsonl", False),
         ("/data/{{ macros.uuid.uuid4() }}.jsonl", False),
@@ -37,7 +40,7 @@ def context_of(dag: DAG, map_index: int, **mapped: Any) -> Any:
     ],
 )
 def test_paths(output: Any, shared: bool) -> None:
-    with DAG("d", user_defined_filters={"own": str}) as dag:
+    with DAG("d", user_defined_filters={"own": str}, user_defined_macros={"unique": str}) as dag:
         WebDataScrapeOperator.partial(task_id="each", output=output).expand(url=["a", "b"])
     found = [is_shared(context_of(dag, index, url="a"), "output", "output_to") for index in (0, 1)]
     assert found == [False, shared]

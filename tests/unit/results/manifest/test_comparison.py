@@ -39,14 +39,20 @@ def stored(comparison: Comparison) -> dict[str, Entry]:
     return dict(decoded(gzip.GzipFile(fileobj=BytesIO(lines))))
 
 
-def runs(*seen: list[dict[str, Any]], compare: Any = "content", after: int = 2, **options: Any) -> list[Any]:
+def runs(
+    *seen: list[dict[str, Any]],
+    compare: Any = "content",
+    after: int = 2,
+    by_links: bool = True,
+    **options: Any,
+) -> list[Any]:
     """Return, for each run, the changes of its items and the URLs of what it removed."""
     entries: dict[str, Entry] = {}
     told = []
     for number, items in enumerate(seen):
         comparison = Comparison(entries, f"2026-01-{number + 1:02}", compare, **options)
         changes = [comparison.change_of(item)[0] for item in items]
-        removed = [*comparison.removed(after, most=len(entries))]
+        removed = [*comparison.removed(after, most=len(entries), by_links=by_links)]
         assert sum(comparison.counts.values()) + comparison.repeated == len(items) + len(removed)
         told.append((changes, removed))
         entries = stored(comparison)
@@ -235,6 +241,19 @@ def test_what_is_compared(compare: Any, kind: str, by: Any) -> None:
 def test_nothing_to_compare_by(compare: Any) -> None:
     with pytest.raises(OutputError, match="compare must be one of content, url, changeTracking"):
         compared(compare, "document")
+
+
+@pytest.mark.parametrize("by_links", [True, False])
+def test_pages_of_the_cache_behind_an_unread_page(by_links: bool) -> None:
+    """Each has its own time in the cache. Without links, no page hides another."""
+
+    def cached(name: str, day: int) -> dict[str, Any]:
+        return page(name, name, cacheState="hit", cachedAt=f"2025-12-{day:02}T00:00:00Z")
+
+    down = [page("hub", "", statusCode=503)]
+    seen = "2026-01-01T00:00:00+00:00"
+    told = runs([cached("hub", 1), cached("deep", 2)], down, down, by_links=by_links, seen=seen)
+    assert told[2][1] == ([] if by_links else [page("deep")["metadata"]["sourceURL"]])
 
 
 _SITES = st.dictionaries(st.sampled_from("abcdef"), st.sampled_from(["x", "y", 404, 503]), max_size=6)
