@@ -26,6 +26,7 @@ from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Output, Quality, Wait
 from airflow_provider_webdata.results.files.formats import SUFFIXES
 from airflow_provider_webdata.results.files.quarantine import publish
+from airflow_provider_webdata.runs.publishing.compare import Compare
 from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore, TaskInstance
@@ -411,6 +412,23 @@ def test_no_results_remove_no_page(site: Site, name: str) -> None:
         down = site.run(day, (operator, {**arguments, **filters}), removed_after=1)
         assert (down.state, down.xcom["changes"]["removed"]) == ("success", 0)
         assert [lack["kind"] for lack in down.xcom["incomplete"]] == ["noResults"]
+
+
+def test_a_retry_knows_that_the_map_had_no_links(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    operator, arguments = INCREMENTAL
+    site.run(1, INCREMENTAL)
+    written, failures = Compare.written, [1]
+
+    def failing_once(self: Compare) -> None:
+        if failures:
+            raise RuntimeError(failures.pop())
+        written(self)
+
+    monkeypatch.setattr(Compare, "written", failing_once)
+    nowhere = {"map_options": {"include_paths": ["^/elsewhere"]}, "retries": 1}
+    down = site.run(5, (operator, {**arguments, **nowhere}))
+    assert down.ended == ("success", 2)
+    assert down.xcom["incomplete"][0]["kind"] == "noResults"
 
 
 def test_a_site_that_is_down_loses_no_page(site: Site) -> None:

@@ -54,6 +54,7 @@ class Task:
         self.store = StateStore() if version == "3.3" else None
         self.attempts = 0
         self.discarded: list[tuple[str, str]] = []
+        self.unknown: list[None] = []
         self.body = BODIES[kind]
         self.targets = [TARGET]
         self.cleared = 0
@@ -98,7 +99,7 @@ class Task:
             send=send,
             discard=lambda kind, job_id: self.discarded.append((kind, job_id)),
             settle=lambda job_id: None,
-            settle_unknown=lambda: None,
+            settle_unknown=lambda: self.unknown.append(None),
         )
         start = JobStart(call, context, logging.getLogger("test"))
         with hook:
@@ -285,6 +286,20 @@ def test_a_job_of_another_account_is_given_up_and_left_alone(
     assert f"Cancel job {service.started()[0]} manually" in caplog.text
     assert task.store is not None
     assert "another-key" not in str(task.store.values)
+
+
+def test_changed_arguments_after_a_job_that_was_not_requested(
+    service: JobService, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The attempt died after the former job had failed, before it recorded a request for the next one."""
+    task = Task(service, "batch_scrape")
+    task.crash("later")
+    assert task.store is not None
+    task.store.set("webdata_job", {**task.store.get("webdata_job"), "job_id": None, "requested_at": None})
+    task.body = {**task.body, "maxConcurrency": 3}
+    assert task.start().job_id == service.started()[1]
+    assert (task.discarded, task.unknown) == ([], [])
+    assert "may have started" not in caplog.text
 
 
 def test_a_record_without_a_request_is_damaged(service: JobService) -> None:
