@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import subprocess
 import sys
@@ -64,15 +65,20 @@ IMPORTS = {
 def run() -> list[dict[str, object]]:
     """Return a row per import: the median and the spread of its cost in ms."""
     rows: list[dict[str, object]] = []
+    # Compiling takes longer than importing, and an installer may compile only some packages.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     for name, (before, measured) in IMPORTS.items():
         code = (
             f"{before}\nimport time\nstart = time.perf_counter()\n{measured}\n"
             "print((time.perf_counter() - start) * 1000)"
         )
         times = []
-        for _ in range(RUNS):
-            done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+        for _ in range(1 + RUNS):
+            command = [sys.executable, "-c", code]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
             times.append(float(done.stdout.split()[-1]))
+        # The first one compiles.
+        del times[0]
         rows.append(
             {
                 "import": name,
