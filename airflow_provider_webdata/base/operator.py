@@ -136,10 +136,10 @@ class WebDataOperator(ServiceTask):
         others = ", ".join(sorted(self.upstream_task_ids)) or (
             "the list that is mapped over" if where else ""
         )
+        others = others and f"{others}. Return a value there"
         required = field_rules(self.request_model).get("", ("required",))[1:] if self.request_fields else ()
         return [
-            f"{name} is None{where}: "
-            + (f"its value comes from {source}. Return a value there" if source else "pass a value")
+            f"{name} is None{where}: " + (f"its value comes from {source}" if source else "pass a value")
             for name in required
             if name in self.request_fields and getattr(self, name) is None
             for source in (self._sources.get(name, others),)

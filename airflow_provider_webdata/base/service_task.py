@@ -125,7 +125,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         :param context: the task's context.
         """
         return [
-            f"{name} is None: its value comes from {source}. Return a value there"
+            f"{name} is None: its value comes from {source}"
             for name, source in self._sources.items()
             if name in REQUIRED_IF_GIVEN and getattr(self, name) is None
         ]
@@ -227,15 +227,8 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
             if isinstance(option := getattr(self, name, None), Option):
                 setattr(self, name, option.copy())
         written = self.field_values()
-        self._sources = {
-            name: " and ".join(
-                f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references()
-            )
-            if isinstance(value, XComArg)
-            else f"the template {value!r}"
-            for name in template_fields
-            if isinstance(value := getattr(self, name, None), XComArg) or is_template(value)
-        }
+        values = {name: getattr(self, name, None) for name in template_fields}
+        self._sources = {name: source for name, value in values.items() if (source := _source_of(value))}
         # Airflow calls every callable with the context; a pydantic model is a value.
         fields = [name for name in template_fields if not isinstance(getattr(self, name, None), type)]
         super()._do_render_template_fields(self, fields, context, jinja_env, seen_oids)
@@ -250,3 +243,11 @@ def is_deferrable(given: bool | None) -> bool:
     :param given: the argument `deferrable`; None: Airflow's `[operators] default_deferrable`.
     """
     return conf.getboolean("operators", "default_deferrable", fallback=False) if given is None else given
+
+
+def _source_of(value: Any) -> str:
+    """Return where the value of an argument comes from and what to change if it is None, or an empty string."""
+    if isinstance(value, XComArg):
+        xcoms = (f"XCom {key!r} of task {task.task_id!r}" for task, key in value.iter_references())
+        return f"{' and '.join(xcoms)}. Return a value there"
+    return f"the template {value!r}. Change it so that it has a value" if is_template(value) else ""

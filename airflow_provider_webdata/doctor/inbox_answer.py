@@ -18,7 +18,12 @@ from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_address, new_key
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe
-from airflow_provider_webdata.inbox.reader import DeliveryGoneError, InboxError, InboxReader
+from airflow_provider_webdata.inbox.reader import (
+    DeliveryGoneError,
+    InboxError,
+    InboxReader,
+    InboxUnreachableError,
+)
 from airflow_provider_webdata.inbox.reader.protocol import client_options
 from airflow_provider_webdata.inbox.wire import (
     NOT_JSON,
@@ -188,7 +193,7 @@ def reader(settings: ConnectionSettings) -> Finding:
         return ok(seen)
     except (InboxError, ConfigurationError) as error:
         seen, _, advice = error.text().partition("; ")
-        if "does not respond" in seen:
+        if isinstance(error, InboxUnreachableError):
             advice = 'start the inbox or the API server, or correct "Inbox URL" or [webdata] inbox_url'
         return wrong(seen, _sentence(advice))
     return wrong(f"the inbox at {address.url} returned a delivery that cannot exist")

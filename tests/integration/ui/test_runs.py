@@ -49,6 +49,19 @@ __all__ = ["database"]
 OURS = {"webdata_conn_id": "market"}
 
 
+def add_wait(session: Any, dag_id: str, map_index: int, deadline: Any) -> None:
+    """Add a mapped task that waits for a delivery."""
+    trigger = WebDataWebhookTrigger("market", key=f"key-{map_index}", deadline=deadline).serialize()[1]
+    add_task(
+        *(session, dag_id, "wait"),
+        operator="WebDataWebhookSensor",
+        state="deferred",
+        rendered=OURS,
+        map_index=map_index,
+        trigger=["webhook.WebDataWebhookTrigger", trigger],
+    )
+
+
 @pytest.mark.parametrize(
     ("attempt", "text"),
     [(1, "Sent the crawl"), (2, "Sent the crawl, or found that of an earlier attempt")],
@@ -195,15 +208,7 @@ def test_the_first_tasks_of_a_run_show_their_waits(database: None, monkeypatch: 
     deadline = WaitDeadline(datetime.now(timezone.utc).timestamp()).serialize()
     with settings.Session() as session:
         for number in reversed(range(3)):
-            trigger = WebDataWebhookTrigger("market", key=f"key-{number}", deadline=deadline).serialize()[1]
-            add_task(
-                *(session, "mapped", "wait"),
-                operator="WebDataWebhookSensor",
-                state="deferred",
-                rendered=OURS,
-                map_index=number,
-                trigger=["webhook.WebDataWebhookTrigger", trigger],
-            )
+            add_wait(session, "mapped", number, deadline)
         session.commit()
     monkeypatch.setattr(of_tasks, "WAITS_SHOWN", 2)
     found = {one.name.map_index: one.wait is not None for one in summaries_of_run("mapped", "run", 10)}
@@ -217,17 +222,7 @@ def test_late_waits(database: None) -> None:
         for number in range(60):
             minutes = -30 if number == 59 else 30
             deadline = WaitDeadline((now + timedelta(minutes=minutes)).timestamp()).serialize()
-            trigger = WebDataWebhookTrigger("market", key=f"key-{number}", deadline=deadline).serialize()[1]
-            add_task(
-                session,
-                "many",
-                "wait",
-                operator="WebDataWebhookSensor",
-                state="deferred",
-                rendered=OURS,
-                map_index=number,
-                trigger=["webhook.WebDataWebhookTrigger", trigger],
-            )
+            add_wait(session, "many", number, deadline)
         session.commit()
     (late,) = late_waits(["many"])
     assert (late.task.map_index, late.is_late, late.until) == (59, True, now - timedelta(minutes=30))

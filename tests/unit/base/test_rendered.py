@@ -160,7 +160,7 @@ def test_a_task_is_not_executed_about_nothing(operator: Any, name: str, argument
 def test_a_limit_that_renders_to_none_is_not_lifted(operator: Any, name: str, arguments: Any) -> None:
     with DAG("d", schedule=None, render_template_as_native_obj=True):
         task = operator(task_id="t", **arguments, **{name: "{{ none }}"})
-    assert f"{name} is None: its value comes from the template '{{{{ none }}}}'" in str(
+    assert f"{name} is None: its value comes from the template '{{{{ none }}}}'. Change it" in str(
         direct.run(task).error
     )
 
