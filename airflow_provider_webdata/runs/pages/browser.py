@@ -118,7 +118,7 @@ class SessionBrowser:
         return {session_id: closed} if session_id and closed else {}
 
     def _close(self, hook: WebDataHook, session_id: str) -> SessionClosed | None:
-        closed, self._is_left_open = _close(hook, session_id)
+        closed, self._is_left_open = _close_browser(hook, session_id)
         return closed
 
     def _close_lost(self, hook: WebDataHook, seconds: float) -> SessionClosed | None:
@@ -188,7 +188,7 @@ class ScrapeBrowser:
             return None
         # A step in flight may still open the browser.
         self._may_be_open = best_effort
-        closed, _ = _close(hook, self._scrape_id, of_scrape=True)
+        closed, _ = _close_browser(hook, self._scrape_id, of_scrape=True)
         return closed
 
 
@@ -196,7 +196,7 @@ Browser = SessionBrowser | ScrapeBrowser
 """The browser of a task."""
 
 
-def _close(
+def _close_browser(
     hook: WebDataHook, browser_id: str, *, of_scrape: bool = False
 ) -> tuple[SessionClosed | None, bool]:
     """Close a browser; return its cost, and whether it may still be open."""
