@@ -68,7 +68,7 @@ check: lint-without-tests
 
 test: lint-without-tests services
 	@echo "== unit, integration, and end-to-end tests"
-	@$(BIN)/python -m pytest -q $(PARALLEL) tests
+	@$(BIN)/python -m pytest -q $(PARALLEL) tests sandbox/tests
 
 test-floor: $(FLOOR)/.installed-dev services
 	@echo "== tests that depend on Airflow, on $$($(FLOOR)/bin/python -c 'from airflow import __version__ as v; print("Airflow", v)')"
@@ -109,7 +109,7 @@ fuzz: $(VENV)/.installed-dev services
 	@FUZZ_SEED=$(SEED) FUZZ_FACTOR=$(or $(FACTOR),20) $(BIN)/python -m pytest -q $(PARALLEL) -m hypothesis --hypothesis-seed=$(SEED) tests/unit tests/integration
 
 stalls: $(VENV)/.installed-dev services
-	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q --timeout 900 $(PARALLEL) $(or $(ARGS),tests)
+	@$(BIN)/python -m tools.stalls --mean $(MEAN) --most $(MOST) $(if $(SEED),--seed $(SEED)) --log build/stalls.log -- $(BIN)/python -m pytest -q --timeout 900 $(PARALLEL) $(or $(ARGS),tests sandbox/tests)
 
 acceptance: $(VENV)/.installed
 	@$(BIN)/python -m tools.acceptance
@@ -144,27 +144,27 @@ clean: down
 	rm -rf $(VENV) $(FLOOR) $(NEXT) $(PYTHON_VERSIONS) $(BENCH) $(SCALE) $(MUTANTS) .airflow build dist mutants .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 # An environment is complete if its stamp exists and is newer than its inputs.
-$(VENV)/.installed: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[parquet,sandbox]'
+$(VENV)/.installed: pyproject.toml sandbox/pyproject.toml constraints.txt
+	@tools/make-venv $(PYTHON) $(VENV) constraints.txt parquet,sandbox ''
 	@touch $@
 
-$(VENV)/.installed-dev: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '.[dev]'
+$(VENV)/.installed-dev: pyproject.toml sandbox/pyproject.toml constraints.txt
+	@tools/make-venv $(PYTHON) $(VENV) constraints.txt '' dev
 	@touch $(VENV)/.installed $@
 
-$(FLOOR)/.installed-dev: pyproject.toml constraints-floor.txt
-	@tools/make-venv $(PYTHON) $(FLOOR) constraints-floor.txt '.[dev]'
+$(FLOOR)/.installed-dev: pyproject.toml sandbox/pyproject.toml constraints-floor.txt
+	@tools/make-venv $(PYTHON) $(FLOOR) constraints-floor.txt '' dev
 	@touch $@
 
 # A separate environment, so that the compared packages are not installed in the tested one.
-$(BENCH)/.installed-dev: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(BENCH) constraints.txt '.[dev,bench]'
+$(BENCH)/.installed-dev: pyproject.toml sandbox/pyproject.toml constraints.txt
+	@tools/make-venv $(PYTHON) $(BENCH) constraints.txt '' 'dev bench'
 	@touch $@
 
-$(MUTANTS)/.installed-dev: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(MUTANTS) constraints.txt '.[dev,mutants]'
+$(MUTANTS)/.installed-dev: pyproject.toml sandbox/pyproject.toml constraints.txt
+	@tools/make-venv $(PYTHON) $(MUTANTS) constraints.txt '' 'dev mutants'
 	@touch $@
 
-$(SCALE)/.installed-scale: pyproject.toml constraints.txt
-	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt '.[parquet,sandbox,scale]'
+$(SCALE)/.installed-scale: pyproject.toml sandbox/pyproject.toml constraints.txt
+	@tools/make-venv $(PYTHON) $(SCALE) constraints.txt parquet,sandbox scale
 	@touch $@

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 _PACKAGE = "airflow_provider_webdata"
-_SANDBOX = f"{_PACKAGE}.sandbox.cli"
+_SANDBOX = "webdata_sandbox.cli"
 _SERVE = f"{_PACKAGE}.inbox_server.serve"
 
 
@@ -165,7 +165,7 @@ def get_commands() -> list[GroupCommand]:
     sandbox = ActionCommand(
         name="sandbox",
         help="Run an emulator of the service for developing DAGs",
-        func=_runner(_SANDBOX),
+        func=_sandbox,
         args=(_OwnFlags(_SANDBOX),),
     )
     inbox = GroupCommand(name="inbox", help="Show and manage webhook deliveries", subcommands=_inbox())
@@ -285,6 +285,16 @@ def _inbox() -> tuple[ActionCommand, ...]:
 
 def _command(path: str) -> Callable[..., Any]:
     return lazy_load_command(f"{_PACKAGE}.commands.{path}")
+
+
+def _sandbox(args: argparse.Namespace) -> None:
+    try:
+        cli = import_module(_SANDBOX)
+    except ModuleNotFoundError as error:
+        if str(error.name).partition(".")[0] != _SANDBOX.partition(".")[0]:
+            raise
+        sys.exit("The sandbox is not installed; run: pip install 'airflow-provider-webdata[sandbox]'")
+    sys.exit(cli.run(args))
 
 
 def _runner(module: str) -> Callable[[argparse.Namespace], None]:

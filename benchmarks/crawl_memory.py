@@ -21,7 +21,7 @@ PAGE_CHARACTERS = 20_000
 
 def run() -> list[dict[str, object]]:
     """Return a row per number of pages: the file's size, and the peak."""
-    from airflow_provider_webdata.sandbox.server import SandboxServer
+    from webdata_sandbox.server import SandboxServer
 
     rows: list[dict[str, object]] = []
     for pages in PAGES:
@@ -51,9 +51,9 @@ def run() -> list[dict[str, object]]:
 
 def _measure(url: str, key: str, pages: int) -> tuple[int, int, int]:
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-    from airflow_provider_webdata.sandbox.control import SandboxControl
     from airflow_provider_webdata.sensors.job import WebDataJobSensor
     from tests.support import direct
+    from webdata_sandbox.control import SandboxControl
 
     connection = {"conn_type": "webdata", "host": url, "password": key}
     os.environ["AIRFLOW_CONN_WEBDATA_DEFAULT"] = json.dumps(connection)

@@ -23,7 +23,7 @@ def run() -> list[dict[str, object]]:
     """Return a row per step: seconds, those of the alternative, and their ratio."""
     from firecrawl import Firecrawl
 
-    from airflow_provider_webdata.sandbox.server import SandboxServer
+    from webdata_sandbox.server import SandboxServer
 
     with SandboxServer(profile="self-hosted", settle=True, queue_seconds=0, closing_seconds=0) as server:
         client = Firecrawl(api_url=server.url, api_key="none")

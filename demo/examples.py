@@ -6,11 +6,11 @@ from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.support.errors import StackError
 from tests.support.runs import follow, scheduled_run
 from tests.support.standing_check import is_waited_for
 from tests.support.waiting import PATIENCE, wait_until
+from webdata_sandbox.control import SandboxControl
 
 if TYPE_CHECKING:
     from tests.support.stack import Stack

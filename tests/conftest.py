@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.examples import load_profile
 from tests.support.warm import Warm, airflow_environ
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 # Each httpx client loads the certificates of the machine, which takes longer than most tests. These are few.
 os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "certificates.pem")

@@ -133,8 +133,8 @@ from .endpoint import Endpoint
 from .validation import valid
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.sandbox.engine.web import Web
-    from airflow_provider_webdata.sandbox.state.core import Core
+    from webdata_sandbox.engine.web import Web
+    from webdata_sandbox.state.core import Core
 
     from .call import Call
 
@@ -204,7 +204,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.operators.$name import WebData${Class}Operator
-from airflow_provider_webdata.sandbox.server import SandboxServer
+from webdata_sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 

@@ -60,7 +60,7 @@ def main() -> int:
         return 0
     limits = folder / "constraints.txt"
     limits.write_text(constraints((ROOT / "constraints.txt").read_text(), version))
-    make = [str(ROOT / "tools" / "make-venv"), sys.executable, str(folder), str(limits), ".[dev]", "pip"]
+    make = [str(ROOT / "tools" / "make-venv"), sys.executable, str(folder), str(limits), "", "dev", "pip"]
     subprocess.run(make, cwd=ROOT, check=True)
     print(f"== tests that depend on Airflow, on Airflow {version}", flush=True)
     return subprocess.run([own, "-m", "pytest", *arguments], cwd=ROOT, check=False).returncode

@@ -63,7 +63,7 @@ def run_dag(home: Path) -> None:
     subprocess.run(
         [sys.executable, "-I", "-m", "airflow", "db", "migrate"], check=True, stdout=subprocess.DEVNULL
     )
-    server = importlib.import_module(f"{PACKAGE}.sandbox.server").SandboxServer
+    server = importlib.import_module("webdata_sandbox.server").SandboxServer
     file = home / "dags" / "smoke.py"
     file.parent.mkdir()
     file.write_text(DAG)

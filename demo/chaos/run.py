@@ -12,7 +12,6 @@ from typing import Any
 
 import httpx
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.chaos.database import StarvedPostgres
 from demo.chaos.faults import Fault, faults_of
 from demo.chaos.load import DAG, EVENT_DAGS, Load
@@ -22,6 +21,7 @@ from tests.support.airflow_api import ENDED
 from tests.support.errors import StackError
 from tests.support.stack import HOMES, Say
 from tests.support.waiting import wait_until
+from webdata_sandbox.control import SandboxControl
 
 DATABASE = "airflow"
 CALM = 900.0

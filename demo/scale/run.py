@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.examples import run_examples
 from demo.pairs import TRIGGERERS
 from demo.report import Report, listed
@@ -22,6 +21,7 @@ from tests.support.errors import StackError
 from tests.support.postgres import Postgres
 from tests.support.stack import EXAMPLE_DAGS, HOMES, Say
 from tests.support.waiting import wait_until
+from webdata_sandbox.control import SandboxControl
 
 DAG = "webdata_scale"
 HOUR = 3600

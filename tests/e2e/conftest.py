@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 import pytest
 from playwright.sync_api import Page
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.airflow_tables import AirflowTables
 from tests.e2e.killed_triggerer import KilledTriggerer
 from tests.e2e.outside import InboxTable, Monitors, Sender
@@ -23,6 +22,7 @@ from tests.support.postgres import Postgres
 from tests.support.stack import EXAMPLE_DAGS, HOMES, Stack
 from tests.support.waiting import wait_until
 from tests.support.warm import Warm
+from webdata_sandbox.control import SandboxControl
 
 # Long and unlike anything else, so that finding them anywhere can only be a leak.
 API_KEY = "wd-e2e-key-5f1c0a7b93d24e68"

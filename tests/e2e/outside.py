@@ -13,10 +13,10 @@ from typing import Any
 import httpx
 import sqlalchemy
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, NEVER, SECRET_HEADER
 from tests.support.stack import Stack
 from tests.support.waiting import PATIENCE, wait_until
+from webdata_sandbox.control import SandboxControl
 
 
 def new_key() -> str:

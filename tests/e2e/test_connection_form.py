@@ -9,10 +9,10 @@ import json
 
 from playwright.sync_api import Locator, Page, expect
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import API_KEY, CONNECTION_HEADER
 from tests.support.browser import PICTURES, picture
 from tests.support.stack import Stack
+from webdata_sandbox.control import SandboxControl
 
 STANDARD_FIELDS = {"host": "text", "password": "password"}
 EXTRA_FIELDS = {

@@ -26,7 +26,6 @@ import psutil
 import pytest
 from pyarrow import parquet
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from demo.examples import DAGS
 from tests.support.airflow_api import ENDED, AirflowAPI
 from tests.support.runs import follow
@@ -34,6 +33,7 @@ from tests.support.service import JOB_PATHS, SECRET_HEADER
 from tests.support.stack import HOMES, REPOSITORY, STATE_FILE, Stack
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Warm
+from webdata_sandbox.control import SandboxControl
 
 DEMO_HOMES = HOMES / "of-tests"
 EXAMPLE = REPOSITORY / "airflow_provider_webdata" / "commands" / "river_news.py"

@@ -14,7 +14,6 @@ from typing import Any
 import psutil
 import pytest
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import HAS_AGENTS
 from tests.e2e.holding_proxy import HoldingProxy
 from tests.e2e.run import Run
@@ -23,6 +22,7 @@ from tests.support.runs import follow
 from tests.support.service import JOB_PATHS
 from tests.support.stack import Stack
 from tests.support.waiting import wait_until
+from webdata_sandbox.control import SandboxControl
 
 HOUR = 3600
 RIVER, DOCS = "https://river.example/", "https://docs.pipeline.example/"

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import pytest
 from pyarrow import parquet
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.run import Run
 from tests.support.service import JOB_PATHS
 from tests.support.stack import Stack
 from tests.support.waiting import wait_until
+from webdata_sandbox.control import SandboxControl
 
 KINDS = tuple(JOB_PATHS)
 HOUR = 3600

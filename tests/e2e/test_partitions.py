@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.airflow_tables import AirflowTables
 from tests.e2e.conftest import on
 from tests.support.runs import follow, scheduled_run
 from tests.support.stack import Stack
 from tests.support.waiting import wait_until
+from webdata_sandbox.control import SandboxControl
 
 pytestmark = pytest.mark.skipif(
     airflow_release() < PARTITION_EVENTS, reason="tasks of this Airflow cannot emit partitions"

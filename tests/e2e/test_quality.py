@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.run import Run
 from tests.support.stack import Stack
+from webdata_sandbox.control import SandboxControl
 
 SITE = "https://checked.example/"
 CHALLENGE = "<title>Just a moment...</title><p>Verifying you are human. This may take a few seconds.</p>"

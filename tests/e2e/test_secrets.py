@@ -7,11 +7,11 @@ from pathlib import Path
 
 import sqlalchemy
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import DATABASES, SECRETS, on
 from tests.e2e.outside import InboxTable, Sender, body_of, new_key
 from tests.e2e.run import Run
 from tests.support.stack import Stack
+from webdata_sandbox.control import SandboxControl
 
 CANARY = "canary-9d2f64b1e07a"
 

@@ -13,11 +13,11 @@ from typing import Any
 import psutil
 import pytest
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.holding_proxy import HoldingProxy
 from tests.e2e.run import Run
 from tests.support.stack import REPOSITORY, Stack
 from tests.support.waiting import PATIENCE, wait_until
+from webdata_sandbox.control import SandboxControl
 
 SITE = "https://thousand.example/"
 HOUR = 3600

@@ -13,13 +13,13 @@ import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
 from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import API_KEY
 from tests.e2e.run import Run
 from tests.support.browser import wait_for_parts
 from tests.support.service import CONNECTION_ID
 from tests.support.stack import Stack
 from tests.support.waiting import PATIENCE, wait_until
+from webdata_sandbox.control import SandboxControl
 
 DAG = "webdata_wait"
 HEADINGS = ("Deliveries", "Monitors", "Jobs", "Waits", "Overview")

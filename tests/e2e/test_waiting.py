@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import DATABASES, MAX_BODY_MB, SIGNED_CONNECTION, SIGNING_SECRET, WEBHOOK_SECRET, on
 from tests.e2e.outside import InboxTable, Monitors, Sender, body_of, new_key
 from tests.e2e.run import Run
@@ -21,6 +20,7 @@ from tests.support.service import (
     signature,
 )
 from tests.support.stack import Stack
+from webdata_sandbox.control import SandboxControl
 
 ONE_MINUTE = 60
 LONG_AGO = "2020-01-01T00:00:00Z"

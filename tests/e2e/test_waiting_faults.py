@@ -8,7 +8,6 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from airflow_provider_webdata.sandbox.control import SandboxControl
 from tests.e2e.conftest import CROWD, DATABASES, WEBHOOK_SECRET, known_monitors, on
 from tests.e2e.killed_triggerer import KilledTriggerer
 from tests.e2e.outside import InboxTable, Monitors, Sender, body_of, new_key
@@ -16,6 +15,7 @@ from tests.e2e.run import Run
 from tests.support.service import CHECK_COMPLETED, SECRET_HEADER
 from tests.support.stack import Stack
 from tests.support.waiting import wait_until
+from webdata_sandbox.control import SandboxControl
 
 
 @on(*DATABASES)

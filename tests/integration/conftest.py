@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from tests.support.inbox_server import InboxServer
 from tests.support.postgres import Postgres
 from tests.support.warm import Warm
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm, airflow_environ
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 WORKER = Path(__file__).with_name("dag_worker.py")
 

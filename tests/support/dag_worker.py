@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from airflow_provider_webdata.testing.execution_api import keep_execution_api
+from webdata_sandbox.testing.execution_api import keep_execution_api
 
 
 def main() -> None:

@@ -19,9 +19,9 @@ from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 from airflow_provider_webdata.inbox_server.http.auth import Gate
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
-from airflow_provider_webdata.testing.serving import Serving
 from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, SIGNATURE_HEADER, WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
+from webdata_sandbox.testing.serving import Serving
 
 
 class InboxServer:

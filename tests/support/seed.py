@@ -178,7 +178,7 @@ def _deliver(session: Any, store: DeliveryStore, deliveries: Iterable[NewDeliver
 
 def main() -> None:
     """Read the order, make the state, and write the rows."""
-    logging.getLogger("airflow_provider_webdata.sandbox").setLevel(logging.WARNING)
+    logging.getLogger("webdata_sandbox").setLevel(logging.WARNING)
     order = json.loads(sys.stdin.read())
     now = datetime.now(timezone.utc)
     state = Path(order["state"])

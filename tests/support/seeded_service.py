@@ -16,17 +16,17 @@ from unittest import mock
 
 import httpx
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.sandbox.state.core import Core
-from airflow_provider_webdata.sandbox.state.store import Store
 from tests.support.service import JOB_PATHS
 from tests.support.waiting import PATIENCE
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.state.core import Core
+from webdata_sandbox.state.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from airflow_provider_webdata.sandbox.control import SandboxControl
+    from webdata_sandbox.control import SandboxControl
 
 DAYS = 16
 SEED = 38

@@ -290,7 +290,7 @@ class Stack:
         }
 
     def _start_sandbox(self, port: int = 0) -> None:
-        argv = [sys.executable, "-m", "airflow_provider_webdata.sandbox"]
+        argv = [sys.executable, "-m", "webdata_sandbox"]
         # No other test's server gets the port while the sandbox is down: this Airflow would call it.
         address = ["--host", "127.0.0.1", "--port", str(port or free_port())]
         argv += [*address, "--api-key", self.api_key, *self.sandbox_flags]

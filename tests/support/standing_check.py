@@ -11,7 +11,7 @@ from tests.support.waiting import PATIENCE, wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from airflow_provider_webdata.sandbox.control import SandboxControl
+    from webdata_sandbox.control import SandboxControl
 
 
 def is_waited_for(sandbox: SandboxControl) -> bool:

@@ -1,7 +1,7 @@
 """The client's models and the sandbox's schema: two separate statements of each request, which accept the same bodies.
 
 Each side's limits are tried on the other, and so is a value of every JSON kind in every field. The tables of the
-sandbox's rules (tests/integration/sandbox/test_rules.py) therefore have no rows about the type or the limit of a single
+sandbox's rules (sandbox/tests/test_rules.py) therefore have no rows about the type or the limit of a single
 field: a limit that is wrong on one side differs from the other side's here.
 """
 
@@ -20,12 +20,12 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api.servers import HOSTED
-from airflow_provider_webdata.sandbox.reference.rules import check
-from airflow_provider_webdata.sandbox.reference.schema import BODIES
 from tests.support.examples import examples
 from tests.support.request_fields import EVENTS, alias, drawn, edges, minimal, request_endpoints
 from tests.unit.api.models.test_limits import ROWS
 from tests.unit.api.models.test_requests import SENT
+from webdata_sandbox.reference.rules import check
+from webdata_sandbox.reference.schema import BODIES
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.endpoints import Endpoint
@@ -140,7 +140,7 @@ def differences(operation: str, attempts: Iterable[Attempt]) -> list[str]:
 
 def test_both_state_every_request_and_the_same_fields() -> None:
     """A field that only one of them has was forgotten in the other."""
-    schema = "airflow_provider_webdata/sandbox/reference/schema.py"
+    schema = "sandbox/webdata_sandbox/reference/schema.py"
     named = {sandbox_name(endpoint): endpoint for endpoint in request_endpoints().values()}
     unlike = [
         f"{schema}: no body {name!r}, which is that of {named[name].path}"

@@ -18,7 +18,7 @@ from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.connection import settings_of
-from airflow_provider_webdata.sandbox.cli import add_arguments as sandbox_flags
+from webdata_sandbox.cli import add_arguments as sandbox_flags
 
 INFO = get_provider_info()
 (CONNECTION,) = INFO["connection-types"]

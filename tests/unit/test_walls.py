@@ -75,8 +75,9 @@ def without_airflow(*modules: str) -> str:
 
 WITHOUT_AIRFLOW = {
     "the client": without_airflow("api.client", "api.models", "api.query", "api.errors", "api.endpoints"),
-    "the sandbox": without_airflow("sandbox.__main__"),
-    "the sandbox's server": blocked("airflow") + light(["sandbox.server"], ".api .hooks"),
+    "the sandbox": blocked("airflow")
+    + blocked(PACKAGE)
+    + "import webdata_sandbox.__main__, webdata_sandbox.server",
     "the metadata": light(["get_provider_info"], "airflow pydantic httpx"),
     "assets": light(["assets.monitor", "assets.job"], "airflow pydantic"),
 }
@@ -89,7 +90,7 @@ IN_A_DAG_FILE = {
     "every task": light(
         sorted({task.__module__.removeprefix(f"{PACKAGE}.") for task in TASKS}),
         "anyio fsspec httpx msgspec pyarrow pydantic sqlalchemy starlette tenacity "
-        ".api .hooks .inbox .results .sandbox .triggers",
+        "webdata_sandbox .api .hooks .inbox .results .triggers",
     ),
     "valid literal arguments": f"""
 from {PACKAGE}.operators.monitor import WebDataCreateMonitorOperator
@@ -108,14 +109,14 @@ CORE = "import airflow.plugins_manager"
 IN_AIRFLOW = {
     "the plugin": light(["plugin"], "fastapi starlette httpx sqlalchemy .api"),
     "the command line": "import airflow.cli.cli_config\nbefore = {*sys.modules}\n"
-    + light(["cli"], "starlette uvicorn sqlalchemy .sandbox .api .inbox"),
+    + light(["cli"], "starlette uvicorn sqlalchemy webdata_sandbox .api .inbox"),
     "Airflow's parser": f"""
 import airflow.cli.cli_parser
 airflow.cli.cli_parser.get_parser()
-ours = {{name for name in sys.modules if name.startswith("{PACKAGE}.")}}
+ours = {{name for name in sys.modules if name.startswith(("{PACKAGE}.", "webdata_sandbox."))}}
 assert "{PACKAGE}.cli" in ours
-flags = {{"{PACKAGE}.sandbox.cli", "{PACKAGE}.sandbox.config"}}
-heavy = {{name for name in ours - flags if ".sandbox." in name or ".api" in name or ".hooks" in name}}
+flags = {{"webdata_sandbox.cli", "webdata_sandbox.config"}}
+heavy = {{name for name in ours - flags if "sandbox." in name or ".api" in name or ".hooks" in name}}
 assert not heavy, heavy
 """,
     "without the provider of messages": """

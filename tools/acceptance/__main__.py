@@ -147,9 +147,9 @@ def accept(settings: Settings, home: Path, terminal: TextIO) -> int:
     :raises UnusableError: the server does not respond, or its kind is not the declared one.
     """
     from airflow_provider_webdata.hooks.webdata import WebDataHook
-    from airflow_provider_webdata.testing.execution_api import keep_execution_api
     from tools.acceptance.run import Run, clean_up, stoppable
     from tools.acceptance.watch import Watch
+    from webdata_sandbox.testing.execution_api import keep_execution_api
 
     # Only a self-hosted server may require no key.
     _connect(settings, settings.server or ("" if settings.api_key else "self-hosted"), {})
@@ -208,7 +208,7 @@ def _inbox(settings: Settings, home: Path, parts: ExitStack) -> tuple[Any, dict[
     """Start an inbox if the server can reach it; return it and the connection's fields for it."""
     if not settings.webhook_url:
         return None, {}
-    from airflow_provider_webdata.testing.local_inbox import LocalInbox
+    from webdata_sandbox.testing.local_inbox import LocalInbox
 
     inbox = parts.enter_context(LocalInbox(home, settings.webhook_port))
     return inbox, {

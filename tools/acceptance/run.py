@@ -29,8 +29,8 @@ from tools.acceptance.watch import Record, Watch
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
-    from airflow_provider_webdata.testing.local_inbox import LocalInbox
     from tools.acceptance.site import Site
+    from webdata_sandbox.testing.local_inbox import LocalInbox
 
 PATIENCE = 180
 """Seconds to wait for a job. A self-hosted server may take a minute to begin one."""

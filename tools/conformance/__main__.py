@@ -22,9 +22,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tools.conformance import client
 from tools.conformance.own_calls import failures
+from webdata_sandbox.server import SandboxServer
 
 HERE = Path(__file__).parent
 FOLDER = HERE.parents[1] / "build" / "conformance"

@@ -58,7 +58,7 @@ RESULTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def xcom() -> dict[str, Any]:
     """Return the XCom keys of each task, with the field names of mappings and of the items of lists."""
-    from airflow_provider_webdata.sandbox.server import SandboxServer
+    from webdata_sandbox.server import SandboxServer
 
     # A job that has ended when its call returns needs no poll interval.
     with (

@@ -11,12 +11,12 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Program, Warm, airflow_environ
 from tools.acceptance.hook_cases import REASONS
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "contributing" / "acceptance.md"

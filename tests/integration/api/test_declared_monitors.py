@@ -12,8 +12,8 @@ from airflow_provider_webdata.api.client import ClientConfig, WebDataClient
 from airflow_provider_webdata.api.endpoints import CREATE_MONITOR, GET_MONITOR, UPDATE_MONITOR
 from airflow_provider_webdata.api.models import MonitorCreateRequest, MonitorUpdateRequest
 from airflow_provider_webdata.api.monitor_diff import MonitorChanges, monitor_changes
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.request_fields import drawn
+from webdata_sandbox.server import SandboxServer
 
 Wire = dict[str, Any]
 

@@ -19,11 +19,11 @@ from sqlalchemy import create_engine, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from airflow_provider_webdata.airflow_db.spent import spent, spent_by_day, total
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.airflow_rows import START, add_task
 from tests.support.cli import run_command
 from tests.support.service import SANDBOX_KEY, connection_text
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 SINCE = f"{START - timedelta(hours=1):%Y-%m-%dT%H:%M:%S}"
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.cli import run_command
 from tests.support.service import SANDBOX_KEY, connection_text
+from webdata_sandbox.server import SandboxServer
 
 
 @pytest.fixture(scope="module")

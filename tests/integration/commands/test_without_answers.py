@@ -16,8 +16,8 @@ from sqlalchemy.orm import scoped_session, sessionmaker
 
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.cli import run_command
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 INIT = ["init", "--no-example", "--base-url", "http://127.0.0.1:1", "--webhook-url", "", "--skip-test"]
 COMMANDS = [

@@ -20,12 +20,12 @@ from airflow_provider_webdata.inbox_server.http import connections
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import delivery
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import ServedInbox
 from tests.support.fault_server import FaultServer, Step
 from tests.support.service import CONNECTION_ID, SANDBOX_KEY, WEBHOOK_SECRET, connection_text
 from tests.support.waiting import PATIENCE
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 SIGNING_SECRET = "a-signing-secret-of-the-tests"
 SECRETS = (SANDBOX_KEY, WEBHOOK_SECRET, SIGNING_SECRET)

@@ -10,9 +10,9 @@ import pytest
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.fault_server import FaultServer, Step, answer
 from tests.support.service import CONNECTION_ID, SANDBOX_KEY, connection_text
+from webdata_sandbox.server import SandboxServer
 
 # Both hooks share all decisions: tables of decisions need one of them.
 one_hook = pytest.mark.parametrize("kind_of_hook", [WebDataHook], indirect=True, ids=["blocking"])

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.hooks.conftest import one_hook
 from tests.integration.hooks.test_jobs import JOB, calls_of
 from tests.support.fault_server import answer
 from tests.support.waiting import settled
+from webdata_sandbox.server import SandboxServer
 
 GOOD = {"rating": "good", "valuable_sources": [{"url": "https://a.example/"}]}
 

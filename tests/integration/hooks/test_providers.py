@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api import errors, models
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.hooks.conftest import one_hook
 from tests.support.fault_server import answer
 from tests.support.waiting import settled
+from webdata_sandbox.server import SandboxServer
 
 HISTORY = {"provider": "market-prices", "capability": "prices/history", "options": {"symbol": "URM"}}
 EPISODES = {"provider": "episode-index", "capability": "episodes/search", "options": {"query": "river"}}

@@ -16,9 +16,9 @@ from airflow.sdk import BaseHook, Connection
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.certificates import self_signed
 from tests.support.fault_server import FaultServer, answer
+from webdata_sandbox.server import SandboxServer
 
 
 @contextlib.contextmanager

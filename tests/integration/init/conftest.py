@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.warm import airflow_environ
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 
 @pytest.fixture(scope="module")

@@ -17,10 +17,10 @@ import pytest
 
 import airflow_provider_webdata.commands
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm
+from webdata_sandbox.server import SandboxServer
 
 DRIVER = Path(__file__).with_name("init_driver.py")
 EXAMPLE = (Path(airflow_provider_webdata.commands.__file__).parent / "river_news.py").read_text()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.warm import Warm
+from webdata_sandbox.server import SandboxServer
 
 
 def test_init_and_the_first_dag(environ: dict[str, str], warm: Warm) -> None:

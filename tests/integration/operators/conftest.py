@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.hooks import optional
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.dag_runner import connection
+from webdata_sandbox.server import SandboxServer
 
 
 @pytest.fixture(autouse=True)

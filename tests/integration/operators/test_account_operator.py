@@ -16,10 +16,10 @@ from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.account import WebDataAccountOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome
 from tests.support.snippets import ROOT, snippets
+from webdata_sandbox.server import SandboxServer
 
 TODAY = datetime.now(timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
 

@@ -10,9 +10,9 @@ import pytest
 
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.options import Schema, Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
+from webdata_sandbox.server import SandboxServer
 
 IMPORT = "from airflow_provider_webdata.operators.agent import WebDataAgentOperator"
 LEVELS = "https://weather.example/levels"

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
+from webdata_sandbox.server import SandboxServer
 
 
 def test_a_failed_job_names_the_call_that_asks_why(here: SandboxServer, log: Callable[[], str]) -> None:

@@ -25,7 +25,6 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.results.tables.items import ResultsFile
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, accept, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
@@ -33,6 +32,7 @@ from tests.support.service import connection_text
 from tests.support.signals import timed_out
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import airflow_environ
+from webdata_sandbox.server import SandboxServer
 
 IMPORT = "from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator"
 SEARCH = "/v2/search"

@@ -27,9 +27,9 @@ from airflow_provider_webdata.options import Changes, Output, Quality, Wait
 from airflow_provider_webdata.results.files.formats import SUFFIXES
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.runs.publishing.compare import Compare
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore, TaskInstance
+from webdata_sandbox.server import SandboxServer
 
 HOME = "https://corner.example/"
 WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}

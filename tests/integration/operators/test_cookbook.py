@@ -22,13 +22,13 @@ from pyarrow import parquet
 
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.operators.test_documentation import empty
 from tests.integration.operators.test_tutorial import messages
 from tests.support.airflow_features import HAS_LOOPS
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.postgres import Postgres
 from tests.support.snippets import ROOT
+from webdata_sandbox.server import SandboxServer
 
 FOLDER = ROOT / "docs" / "cookbook"
 PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
@@ -64,7 +64,7 @@ NEEDS = {
 RUN = [
     pytest.param(title, marks=NEEDS.get(title, ()))
     for title in RECIPES
-    # That of each check needs an event: tests/integration/testing/test_user_project.py.
+    # That of each check needs an event: sandbox/tests/testing/test_user_project.py.
     if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY, DAYS, CHECKED, POSTGRES, DLT, ALERT)
 ]
 """Recipes that need one run, and nothing else."""

@@ -29,12 +29,12 @@ from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.jobs import start
 from airflow_provider_webdata.runs.money.task_ledger import Cost
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, accept, context_of, killed_in_a_call
 from tests.support.job_service import JobService
 from tests.support.metrics import recording
 from tests.support.pdf import pdf as pdf_of
+from webdata_sandbox.server import SandboxServer
 
 HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor")
 URL = "https://docs.pipeline.example/"

@@ -13,10 +13,10 @@ import pendulum
 import pytest
 
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.results.conftest import s3_client, s3_connection, s3_server
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.snippets import PAGES, Snippet, name_of, snippets
+from webdata_sandbox.server import SandboxServer
 
 __all__ = ["s3_client", "s3_connection", "s3_server"]
 
@@ -45,7 +45,7 @@ NOT_RUN = {
     ),
     " AgentOperator(": "asks a model: tests/integration/toolsets/test_agents_page.py",
     "from firecrawl import": "is another client's, which calls the hosted service",
-    "webdata_sandbox": "is a test in a user's project: tests/integration/testing/test_user_project.py",
+    "webdata_sandbox": "is a test in a user's project: sandbox/tests/testing/test_user_project.py",
     **({} if HAS_RETRY_POLICIES else {"retry_policy=": "Airflow 3.2 has no retry policies"}),
     **({} if HAS_RETRY_POLICIES else {"ApprovalOperator(": "dag.test() of Airflow 3.2 waits for nobody"}),
 }

@@ -10,8 +10,8 @@ import pytest
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.options import Output, Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
+from webdata_sandbox.server import SandboxServer
 
 
 @pytest.fixture(autouse=True)

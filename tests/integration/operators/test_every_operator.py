@@ -10,10 +10,10 @@ import httpx
 import pytest
 
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore
 from tests.unit.test_contract import TASKS, parameters, required
+from webdata_sandbox.server import SandboxServer
 
 URL = "https://docs.pipeline.example/"
 WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 import psycopg2
 import pytest
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.postgres import Postgres
+from webdata_sandbox.server import SandboxServer
 
 EXAMPLES = Path(__file__).parents[3] / "example_dags" / "vectors"
 FERRY = "https://river.example/ferry"

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.airflow_features import HAS_PARTITIONS
 from tests.support.dag_runner import Airflow, Outcome, connection
+from webdata_sandbox.server import SandboxServer
 
 EXAMPLES = Path(__file__).parents[3] / "example_dags"
 SOURCE = """

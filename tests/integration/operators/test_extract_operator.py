@@ -16,9 +16,9 @@ from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Schema, Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
+from webdata_sandbox.server import SandboxServer
 
 URLS = [f"https://shop.test/{number}" for number in (2, 1)]
 SCHEMA = {

@@ -12,12 +12,12 @@ import pytest
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.operators.test_job_operators import AT_ONCE, HEAD
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from tests.support.inbox_server import InboxServer
 from tests.support.service import JOB_PATHS
+from webdata_sandbox.server import SandboxServer
 
 KINDS = tuple(JOB_PATHS)
 TASKS = {

@@ -9,9 +9,9 @@ import pytest
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.remedies import REMEDIES, advised
 from airflow_provider_webdata.get_provider_info import get_provider_info
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from tests.support.service import connection_text
+from webdata_sandbox.server import SandboxServer
 
 ENTRY = re.compile(r"^\d{4}-\d\d-\d\dT", re.MULTILINE)
 CHAINED = ("The above exception was the direct cause", "During handling of the above exception")

@@ -13,11 +13,11 @@ from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.airflow_features import FRAME
 from tests.support.dag_runner import Airflow, Outcome, connection, dag_runner
 from tests.support.service import NEVER
+from webdata_sandbox.server import SandboxServer
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
 DASHBOARD = "https://service.example/app"

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.airflow_features import HAS_LOOPS
 from tests.support.dag_runner import Airflow, connection
+from webdata_sandbox.server import SandboxServer
 
 EXAMPLE = Path(__file__).parents[3] / "example_dags" / "loops" / "webdata_search_until_enough.py"
 

@@ -25,10 +25,10 @@ from airflow_provider_webdata.runs.failures import (
     MonitorConflictError,
     MonitorMissingError,
 )
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore, TaskInstance, context_of
 from tests.support.service import NEVER, hourly
+from webdata_sandbox.server import SandboxServer
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
 SECRET_URL = "https://h.example/?page=2&access_token=hush-three"

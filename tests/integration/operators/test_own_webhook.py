@@ -12,9 +12,9 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataRunMonitorOperator,
 )
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore
+from webdata_sandbox.server import SandboxServer
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
 CAN_RECEIVE = {"webhook_url": "https://hooks.example/airflow", "webhook_secret": "hush-secret"}

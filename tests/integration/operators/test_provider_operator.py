@@ -17,11 +17,11 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Changes, Schema
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import FaultServer, answer, reset
 from tests.support.service import SANDBOX_KEY
+from webdata_sandbox.server import SandboxServer
 
 IMPORT = "from airflow_provider_webdata.operators.provider import WebDataProviderOperator"
 HISTORY: dict[str, Any] = {
@@ -254,7 +254,7 @@ def test_a_retry_on_a_real_airflow_gets_the_billed_answer(
         before=f"""
 {IMPORT}
 import datetime
-from airflow_provider_webdata.sandbox.control import SandboxControl
+from webdata_sandbox.control import SandboxControl
 
 
 def lose(attempt):

@@ -13,10 +13,10 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Output, Quality, Wait
 from airflow_provider_webdata.results.files.quarantine import publish
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
 from tests.support import direct
 from tests.support.dag_runner import Airflow, dag_runner
+from webdata_sandbox.server import SandboxServer
 
 __all__ = ["bucket", "s3_client", "s3_connection", "s3_server"]
 

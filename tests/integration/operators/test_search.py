@@ -16,13 +16,13 @@ from airflow_provider_webdata.base.retry_policy import POLICIES_RESCHEDULE
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from tests.support.direct import TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.request_fields import alias, samples
 from tests.support.service import UNFETCHED, connection_text
+from webdata_sandbox.server import SandboxServer
 
 NEEDS_POLICIES = pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="this Airflow has no retry policies")
 FOUND = answer(

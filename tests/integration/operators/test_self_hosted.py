@@ -22,9 +22,9 @@ from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Changes
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.waiting import subjects
 from tests.support import direct
+from webdata_sandbox.server import SandboxServer
 
 
 @pytest.fixture(scope="module")

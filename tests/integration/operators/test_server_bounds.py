@@ -16,10 +16,10 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataUpdateMonitorOperator,
 )
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.direct import StateStore
 from tests.support.service import connection_text
+from webdata_sandbox.server import SandboxServer
 
 SITE = "https://airship.example/"
 LONG = {"timeout": 400_000}

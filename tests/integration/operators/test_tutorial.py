@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 from pyarrow import parquet
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.inbox_server import InboxServer
 from tests.support.snippets import TUTORIAL, snippets
 from tests.support.standing_check import standing_check
 from tests.support.waiting import today
+from webdata_sandbox.server import SandboxServer
 
 STEPS = [TUTORIAL.with_suffix("") / f"step_{number}.py" for number in range(1, 7)]
 

@@ -13,9 +13,9 @@ from pydantic import BaseModel, Field
 
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.options import Schema
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
+from webdata_sandbox.server import SandboxServer
 
 IMPORT = """
 from pydantic import BaseModel, Field

@@ -15,12 +15,12 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataUpdateMonitorOperator,
 )
 from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection, dag_runner
 from tests.support.direct import StateStore
 from tests.support.service import NEVER, hourly
 from tests.support.waiting import wait_until
+from webdata_sandbox.server import SandboxServer
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
 

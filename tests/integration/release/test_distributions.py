@@ -133,7 +133,7 @@ assert found.version == package.__version__
 loaded = {entry.group: entry.load() for entry in found.entry_points}
 assert loaded["apache_airflow_provider"]()["versions"] == [package.__version__]
 assert loaded["airflow.plugins"].name == "webdata"
-from airflow_provider_webdata.sandbox.config import SandboxConfig
+from webdata_sandbox.config import SandboxConfig
 assert (folder / "inbox_server" / "storage" / "alembic.ini").is_file()
 assert (folder / "sandbox" / "web" / "river.example" / "index.html").is_file()
 """

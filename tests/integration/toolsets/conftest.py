@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.support.service import connection_text
+from webdata_sandbox.server import SandboxServer
 
 collect_ignore_glob: list[str] = []
 try:

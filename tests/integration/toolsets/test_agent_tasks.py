@@ -11,10 +11,10 @@ import airflow.sdk.execution_time.context
 import pytest
 
 from airflow_provider_webdata.airflow_db.spent import _credits
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tests.integration.toolsets.test_web_tools import FLOODS, call
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.service import SANDBOX_KEY
+from webdata_sandbox.server import SandboxServer
 
 ROOT = Path(__file__).parents[3]
 HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor")

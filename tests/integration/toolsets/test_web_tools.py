@@ -19,12 +19,12 @@ from pydantic_ai.models.function import FunctionModel
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.errors import StorageError
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.toolsets import sources
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, Step, answer
 from tests.support.service import connection_text
+from webdata_sandbox.server import SandboxServer
 
 FLOODS = "https://river.example/floods"
 LONG = "https://river.example/long"

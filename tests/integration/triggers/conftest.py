@@ -15,7 +15,6 @@ from structlog.testing import capture_logs
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import webhook_for
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.triggers.base import announcement
 from airflow_provider_webdata.waiting import backoff
 from airflow_provider_webdata.waiting import hub as hub_module
@@ -24,6 +23,7 @@ from tests.support.inbox_server import InboxServer
 from tests.support.job_service import JobService
 from tests.support.service import CHECK_COMPLETED, CONNECTION_ID, NEVER, connection_text
 from tests.support.waiting import PATIENCE, until
+from webdata_sandbox.server import SandboxServer
 
 
 @pytest.fixture

@@ -20,12 +20,12 @@ from sqlalchemy import create_engine
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm, airflow_environ
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 SERVER = Path(__file__).with_name("pages_server.py")
 CONN_ID = "market"

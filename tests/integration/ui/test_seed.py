@@ -21,8 +21,6 @@ from playwright.sync_api import ConsoleMessage, Download, Locator, Page, expect
 
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page, task_page
-from airflow_provider_webdata.sandbox.server import SandboxServer
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from demo.data import DAG_IDS
 from tests.support.browser import opened, overflow, violations, wait_for_parts
 from tests.support.ports import free_port
@@ -30,6 +28,8 @@ from tests.support.seeded_service import Service, live, spend
 from tests.support.service import CONNECTION_ID, connection_text
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Warm, airflow_environ
+from webdata_sandbox.server import SandboxServer
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 UNREACHABLE = "unreachable"
 """A connection whose service has never responded."""

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.api import models as m
 from airflow_provider_webdata.api.endpoints import PRICES
 from airflow_provider_webdata.api.prices import by_format, page_extras
-from airflow_provider_webdata.sandbox.operations.interact import PER_MINUTE, PER_MINUTE_WITH_PROMPT
-from airflow_provider_webdata.sandbox.reference.prices import page_cost, search_cost
-from airflow_provider_webdata.sandbox.reference.scrape_options import format_names, options_of, pdf_parser
 from tests.support.examples import examples
 from tests.support.request_fields import drawn
+from webdata_sandbox.operations.interact import PER_MINUTE, PER_MINUTE_WITH_PROMPT
+from webdata_sandbox.reference.prices import page_cost, search_cost
+from webdata_sandbox.reference.scrape_options import format_names, options_of, pdf_parser
 
 URL = "https://river.example/floods"
 AS_IT_IS: dict[str, Any] = {"parsers": []}

@@ -18,7 +18,6 @@ import pytest
 
 from airflow_provider_webdata.api.servers import HOSTED, SELF_HOSTED, Server
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from tools.acceptance import hook_cases, operator_cases
 from tools.acceptance.__main__ import Settings, UnusableError, main, pages_for
 from tools.acceptance.report import Report, Result
@@ -26,6 +25,7 @@ from tools.acceptance.run import Case, NotRunError, Run, clean_up, results, stop
 from tools.acceptance.shape import Differences
 from tools.acceptance.site import PUBLIC, Site, local_site
 from tools.acceptance.watch import Watch
+from webdata_sandbox.server import SandboxServer
 
 PAGES = Site("https://river.example/", "https://river.example/")
 

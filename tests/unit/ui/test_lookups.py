@@ -16,12 +16,12 @@ from airflow_provider_webdata.airflow_db import connections
 from airflow_provider_webdata.api.errors import ConfigurationError, NotFoundError
 from airflow_provider_webdata.api.exchange import Reader
 from airflow_provider_webdata.doctor import connection_fields
-from airflow_provider_webdata.sandbox.server import SandboxServer
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.lookups import MAX_BYTES, Lookup, Lookups
 from airflow_provider_webdata.ui.threads import in_thread
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
+from webdata_sandbox.server import SandboxServer
 
 
 @pytest.fixture(autouse=True)

@@ -15,10 +15,10 @@ import httpx
 from sqlalchemy import create_engine, select
 
 from airflow_provider_webdata.inbox_server.storage.tables import delivery
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.served_inbox import EXTRAS, SECRET
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Warm, airflow_environ
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 # A connection of another type with everything that the inbox needs, and one with invalid settings.
 OTHERS = {

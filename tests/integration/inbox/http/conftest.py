@@ -13,13 +13,13 @@ from airflow_provider_webdata.airflow_db import database
 from airflow_provider_webdata.inbox_server.http import connections, receive
 from airflow_provider_webdata.inbox_server.storage import feed
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.served_inbox import ServedInbox
 from tests.support.certificates import self_signed
 from tests.support.postgres import Postgres
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 
 def engine_of(url: str) -> Engine:

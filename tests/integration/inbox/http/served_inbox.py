@@ -22,10 +22,10 @@ from airflow_provider_webdata.inbox_server.http.auth import Gate
 from airflow_provider_webdata.inbox_server.http.limits import BodyBudget
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 from airflow_provider_webdata.inbox_server.storage.tables import delivery
-from airflow_provider_webdata.testing.serving import Serving
 from tests.support.service import CHECK_COMPLETED
 from tests.support.service import signature as signature_of
 from tests.support.waiting import PATIENCE, wait_until
+from webdata_sandbox.testing.serving import Serving
 
 SECRET = "webhook-secret-0123456789abcdef"
 PREVIOUS_SECRET = "webhook-secret-of-last-month-0123"

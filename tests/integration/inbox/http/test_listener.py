@@ -20,12 +20,12 @@ from airflow_provider_webdata.inbox.wire import SECRET_HEADER
 from airflow_provider_webdata.inbox_server.http import listener
 from airflow_provider_webdata.inbox_server.http.app import InboxApplication
 from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
-from airflow_provider_webdata.testing.serving import Serving
 from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.raw_client import RawConnection, chunk, head
 from tests.integration.inbox.http.served_inbox import SECRET, event, gate_of
 from tests.support.tables import each_row
 from tests.support.waiting import PATIENCE, wait_until
+from webdata_sandbox.testing.serving import Serving
 
 RIGHT = {SECRET_HEADER: SECRET}
 NO_ROUTE = head("GET", "/", {})

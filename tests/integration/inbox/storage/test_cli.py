@@ -17,8 +17,8 @@ from airflow_provider_webdata.inbox_server.storage.errors import OptionError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.warm import Warm, airflow_environ
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 NOW = datetime.now(timezone.utc)

@@ -14,9 +14,9 @@ import pytest
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
-from airflow_provider_webdata.testing.migrated_database import MigratedDatabase
 from tests.support.postgres import Postgres
 from tests.support.warm import Warm, airflow_environ
+from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 DRIVER = Path(__file__).with_name("airflow_driver.py")
 MANAGER = "airflow_provider_webdata.inbox_server.db_manager.InboxDBManager"
