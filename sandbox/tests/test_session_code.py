@@ -172,7 +172,7 @@ class TestCode:
 
 def documented() -> list[tuple[str, str]]:
     """Return the statements that the sandbox's guide shows, each with its language."""
-    guide = (Path(__file__).parents[3] / "docs" / "sandbox.md").read_text()
+    guide = (Path(__file__).parents[2] / "docs" / "sandbox.md").read_text()
     table = guide.split("| | node | python | bash |\n", 1)[1].split("\n\n", 1)[0]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
     return [

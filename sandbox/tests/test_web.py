@@ -12,7 +12,7 @@ import webdata_sandbox
 from tests.support.tables import each_row
 
 WEB = Path(webdata_sandbox.__file__).parent / "web"
-PAGE = Path(__file__).parents[3] / "docs" / "sandbox.md"
+PAGE = Path(__file__).parents[2] / "docs" / "sandbox.md"
 ROWS = re.findall(
     r"^\| `([\w.]+)` \| (\d+) \| .* \| `(.+)` \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE
 )

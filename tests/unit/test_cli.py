@@ -35,6 +35,17 @@ class Broken(ModuleType):
         raise ImportError("no such library")
 
 
+class NotInstalled:
+    """An import finder that hides a package."""
+
+    def __init__(self, package: str) -> None:
+        self.package = package
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:
+        if name.partition(".")[0] == self.package:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+
 @pytest.mark.parametrize(
     ("name", "module", "flags"),
     [
@@ -57,6 +68,23 @@ def test_a_module_that_cannot_be_imported_breaks_its_own_command_alone(
     args = parser.parse_args(flags)
     with pytest.raises(ImportError, match="no such library"):
         COMMANDS[name].func(args)
+
+
+@pytest.mark.parametrize("flags", [[], ["--port", "8080"]])
+def test_a_missing_sandbox_names_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, flags: list[str]
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "webdata_sandbox"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setattr(sys, "meta_path", [NotInstalled("webdata_sandbox"), *sys.meta_path])
+    parser = argparse.ArgumentParser()
+    for arg in COMMANDS["sandbox"].args:
+        arg.add_to_parser(parser)
+    with pytest.raises(SystemExit) as end:
+        COMMANDS["sandbox"].func(parser.parse_args(flags))
+    assert end.value.code == (
+        "The sandbox is not installed; run: pip install 'airflow-provider-webdata[sandbox]'"
+    )
 
 
 @pytest.mark.parametrize("flag", ["--base-url", "--webhook-url"])

@@ -18,6 +18,7 @@ from tests.support.snippets import ROOT
 from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 MODULE = "webdata_sandbox.testing.pytest_plugin"
+PATHS = os.pathsep.join([str(ROOT), str(ROOT / "sandbox")])
 DOCUMENTED = {
     found[1]: found[2]
     for found in re.finditer(
@@ -86,7 +87,7 @@ class Project:
             name: value for name, value in os.environ.items() if not name.startswith(("AIRFLOW", "PYTEST"))
         }
         # Whether the plugin is installed already does not matter: it is named, and no other one is taken.
-        env = {**inherited, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environ}
+        env = {**inherited, "PYTHONPATH": PATHS, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", **environ}
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", MODULE, *flags],
             cwd=self.folder,
@@ -152,20 +153,20 @@ def test_nothing_but_itself_is_imported() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        env={**os.environ, "PYTHONPATH": PATHS},
         capture_output=True,
         text=True,
         check=True,
     )
     assert set(done.stdout.split()) == {
-        "airflow_provider_webdata",
+        "webdata_sandbox",
         "webdata_sandbox.testing",
         MODULE,
     }
 
 
 def test_the_entry_point() -> None:
-    declared = (ROOT / "pyproject.toml").read_text()
+    declared = (ROOT / "sandbox" / "pyproject.toml").read_text()
     assert f'[project.entry-points.pytest11]\nwebdata = "{MODULE}"\n' in declared
 
 
@@ -173,6 +174,7 @@ def test_a_run_without_it_imports_nothing_more(project: Project) -> None:
     packages = (
         "airflow",
         "airflow_provider_webdata",
+        "webdata_sandbox",
         "httpx",
         "pydantic",
         "sqlalchemy",
@@ -186,7 +188,7 @@ import os, sys
 
 def test_other():
     found = {{name for name in sys.modules if name.partition(".")[0] in {packages!r}}}
-    assert found == {{"airflow_provider_webdata", "webdata_sandbox.testing", {MODULE!r}}}
+    assert found == {{"webdata_sandbox", "webdata_sandbox.testing", {MODULE!r}}}
     assert not [name for name in os.environ if name.startswith("AIRFLOW")]
 """
         }
@@ -195,17 +197,16 @@ def test_other():
     assert done.returncode == 0, done.stdout
 
 
-@pytest.mark.parametrize("missing", ["lxml", "pypdf", "markdownify"])
-def test_the_extra_is_missing(project: Project, missing: str) -> None:
+def test_the_provider_is_missing(project: Project) -> None:
     project.write(
         {
-            "conftest.py": f"""
+            "conftest.py": """
 import sys
 
 class Missing:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == {missing!r}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+        if name.partition(".")[0] == "airflow_provider_webdata":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Missing())
 """,
@@ -214,8 +215,10 @@ sys.meta_path.insert(0, Missing())
     )
     done = project.pytest()
     assert done.returncode == 1
-    what = f"The sandbox needs {missing}, which is not installed: pip install 'airflow-provider-webdata[sandbox]'"
-    assert what in done.stdout
+    assert (
+        "The fixtures need airflow-provider-webdata, which is not installed: "
+        "pip install 'airflow-provider-webdata[sandbox]'"
+    ) in done.stdout
     assert "Traceback" not in done.stdout
 
 

@@ -18,7 +18,7 @@ from tests.support.warm import Warm, airflow_environ
 from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 # Each httpx client loads the certificates of the machine, which takes longer than most tests. These are few.
-os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "support" / "certificates.pem")
+os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "tests" / "support" / "certificates.pem")
 
 load_profile()
 
