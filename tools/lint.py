@@ -67,7 +67,7 @@ STAGES = (
     Stage("format", (str(BIN / "ruff"), "format", "--check", "."), fix="ruff format ."),
     Stage("import contracts", (str(BIN / "lint-imports"), "--no-logo")),
     Stage("docs density", (*PYTHON, "tools.docs_density")),
-    Stage("coverage page", (*PYTHON, "tools.coverage_page", "--check")),
+    Stage("rules of the service", (*PYTHON, "tools.coverage_page", "--check")),
     Stage("reference pages", (*PYTHON, "tools.reference_pages", "--check"), needs="operator fields"),
 )
 

@@ -21,6 +21,7 @@ from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = "airflow_provider_webdata"
+SANDBOX = "sandbox/webdata_sandbox"
 
 FILES = {
     f"{PACKAGE}/api/models/$name.py": '''\
@@ -121,7 +122,7 @@ class WebData${Class}Operator(
         # fields of ${Class}Request, written by tools/operator_fields.py
         # end of fields
 ''',
-    f"{PACKAGE}/sandbox/operations/$name.py": '''\
+    f"{SANDBOX}/operations/$name.py": '''\
 """$Title."""
 
 from __future__ import annotations
@@ -276,17 +277,17 @@ INSERTIONS = (
         f'                    "{PACKAGE}.operators.$name",\n',
     ),
     (
-        f"{PACKAGE}/sandbox/reference/schema.py",
+        f"{SANDBOX}/reference/schema.py",
         r"\n(?=BODIES: )",
         '$NAME = _object({"query": WORDS, **LABELS}, "query")\n\n',
     ),
-    (f"{PACKAGE}/sandbox/reference/schema.py", '    "map": MAP,\n', '    "$body": $NAME,\n'),
+    (f"{SANDBOX}/reference/schema.py", '    "map": MAP,\n', '    "$body": $NAME,\n'),
     (
-        f"{PACKAGE}/sandbox/service.py",
+        f"{SANDBOX}/service.py",
         r"from .*operations\.map import Map\n",
-        f"from {PACKAGE}.sandbox.operations.$name import $Class\n",
+        "from webdata_sandbox.operations.$name import $Class\n",
     ),
-    (f"{PACKAGE}/sandbox/service.py", r" +Map\(core, .*\n", "            $Class(core, self.web),\n"),
+    (f"{SANDBOX}/service.py", r" +Map\(core, .*\n", "            $Class(core, self.web),\n"),
     (
         "docs/service.md",
         r"\| `POST /v2/map` .*\n",
@@ -325,7 +326,7 @@ INSERTIONS = (
 )
 """Existing files, the pattern that the new lines follow, and the new lines."""
 
-GENERATORS = ("model_exports", "operator_fields", "coverage_page", "reference_pages")
+GENERATORS = ("model_exports", "operator_fields", "reference_pages")
 
 
 def write(name: str, summary: str, path: str | None = None, folder: Path = ROOT) -> list[str]:

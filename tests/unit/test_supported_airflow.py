@@ -86,7 +86,7 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
     }
     assert {f"airflow_provider_webdata.{room}" for room in rooms} <= refused
     # Modules without Airflow still work, and so does the metadata that Airflow reads at its start.
-    assert {"api.client", "sandbox", "results.columns", "get_provider_info"} <= loaded
+    assert {"api.client", "results.columns", "get_provider_info"} <= loaded
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,6 @@ CARDS = (
 )
 """Titles and pages of the front page's cards."""
 
-NOT_SEARCHED = {"contributing/coverage.md"}
-"""Pages excluded from the search; this one contains every word."""
-
 _LINK = re.compile(r"(?<=\]\()[^()\s#]+(?=(?:#[^()\s]*)?\))")
 _PICTURE = re.compile(
     r'<picture>\s*<source [^>]*srcset="([^"]+)">\s*<img alt="([^"]+)" src="([^"]+)">\s*</picture>'
@@ -81,8 +78,6 @@ def collected(generated: Pages) -> Pages:
             found[place] = _rewrite_links(
                 (ROOT / name).read_text(encoding="utf-8"), name, place, places, files
             )
-    for place in NOT_SEARCHED & found.keys():
-        found[place] = f"---\nnosearch: true\n---\n\n{found[place]}"
     for name, place in files.items():
         found[place] = _shown(name)
     found["contents.md"], toctrees = with_toctrees(found["contents.md"], generated)

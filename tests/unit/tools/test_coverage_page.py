@@ -37,17 +37,19 @@ class TestTeam:
 
 @pytest.fixture
 def claimed(tmp_path: Path) -> dict[str, list[page.Claim]]:
-    (tmp_path / "test_it.py").write_text(TESTS)
-    found: dict[str, list[page.Claim]] = {}
-    for claim in page.claims(tmp_path):
-        found.setdefault(claim.rule, []).append(claim)
-    return found
+    for path, text in {
+        "tests/unit/test_it.py": TESTS,
+        "sandbox/tests/test_emulator.py": '@pytest.mark.rule("search-domains")\ndef test_domains(): ...\n',
+    }.items():
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_text(text)
+    return page.claims(tmp_path)
 
 
 def test_marks_are_read_wherever_they_stand(claimed: dict[str, list[page.Claim]]) -> None:
     assert {rule: [claim.test for claim in claims] for rule, claims in claimed.items()} == {
         "search-query": ["test_one", "TestTeam::test_two"],
-        "search-domains": ["test_one"],
+        "search-domains": ["test_one", "test_domains"],
         "search-limit": ["test_one"],
         "team-credits": ["TestTeam::test_two"],
     }
@@ -56,7 +58,8 @@ def test_marks_are_read_wherever_they_stand(claimed: dict[str, list[page.Claim]]
 def test_the_page_has_the_sections_that_have_rules(claimed: dict[str, list[page.Claim]]) -> None:
     text = page.page(page.sections(SERVICE), claimed)
     assert re.findall(r"^#+ .*", text, re.M) == ["# Coverage", "## Search", "### Domains"]
-    assert "| [search-domains](../service.md#search-domains) | test_it.py: `test_one` | |" in text
+    row = "| [search-domains](../docs/service.md#search-domains) | tests/unit/test_it.py: `test_one` |"
+    assert f"{row} sandbox/tests/test_emulator.py: `test_domains` |" in text
 
 
 @pytest.mark.parametrize(

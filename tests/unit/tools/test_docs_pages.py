@@ -61,8 +61,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             '  <img alt="A page" src="images/p.png">\n</picture>\n'
         ),
         "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
-        "docs/contributing/README.md": "# Contributing\n\n- [Coverage](coverage.md): tests\n",
-        "docs/contributing/coverage.md": "# Coverage\n",
+        "docs/contributing/README.md": "# Contributing\n\n- [Tests](tests.md): helpers\n",
+        "docs/contributing/tests.md": "# Tests\n",
         "docs/cookbook/README.md": "# Cookbook\n",
         "docs/cookbook/one.md": "# One\n",
         "docs/cookbook/two.md": "# Two\n",
@@ -90,9 +90,9 @@ def test_links_are_turned_towards_the_site() -> None:
 
     assert found.keys() == {
         "contents.md",
-        "contributing/coverage.md",
         "contributing/guide.md",
         "contributing/index.md",
+        "contributing/tests.md",
         "cookbook/index.md",
         "cookbook/one.md",
         "cookbook/two.md",
@@ -113,7 +113,7 @@ def test_links_are_turned_towards_the_site() -> None:
     assert ":caption: Cookbook\n\nOne <cookbook/one>\nAll <cookbook/index>\n```" in found["index.md"]
     # A page with an entry in the sidebar is not listed again below its folder.
     assert "```{toctree}\n:hidden:\n\n/cookbook/two\n```" in found["cookbook/index.md"]
-    assert "```{toctree}\n:hidden:\n\nCoverage <coverage>\n```" in found["contributing/index.md"]
+    assert "```{toctree}\n:hidden:\n\nTests <tests>\n```" in found["contributing/index.md"]
     pictures = "![A page](images/p.png){.only-light}\n![A page](images/p-dark.png){.only-dark}"
     assert pictures in found["ui.md"]
     assert "[a](#a) [self](service.md) [web](https://example.com/x.md)" in found["service.md"]
@@ -127,7 +127,6 @@ def test_links_are_turned_towards_the_site() -> None:
         "[kept](../CONTRIBUTING.md)",
     ):
         assert link in found["waiting.md"]
-    assert found["contributing/coverage.md"].startswith("---\nnosearch: true\n---\n")
     assert found["files/docs/steps.md"].endswith("- [docs/steps/one.py](steps/one.py.md)\n")
     assert "````python\nx = 1\n````" in found["files/example_dags/dag.py.md"]
 

@@ -12,7 +12,10 @@ import pytest
 
 from tools.new_operation import PACKAGE, ROOT, write
 
-PATHS = (PACKAGE, "docs", "tests", "tools", "pyproject.toml", "CHANGELOG.md", "CONTRIBUTING.md", "README.md")
+PATHS = (
+    *(PACKAGE, "docs", "sandbox", "tests", "tools"),
+    *("pyproject.toml", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"),
+)
 SUMMARY = "the rank of pages on a subject"
 TESTS = (
     "tests/unit/test_contract.py",
@@ -38,7 +41,7 @@ def run(tree: Path, *arguments: str) -> str:
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree)},
+        env={**os.environ, "PYTHONPATH": f"{tree}{os.pathsep}{tree / 'sandbox'}"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,

@@ -1,0 +1,214 @@
+"""The list of stored forms in docs/contributing/stored.md is what the code stores."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import difflib
+import inspect
+import re
+import textwrap
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from importlib import import_module
+from pkgutil import walk_packages
+from typing import Any
+
+import msgspec
+from airflow.triggers.base import BaseTrigger
+
+from airflow_provider_webdata import states, triggers, waiting
+from airflow_provider_webdata.api.models import MonitorCheck, SearchRequest
+from airflow_provider_webdata.base.links import LINKS
+from airflow_provider_webdata.base.retry_policy import WebDataRetryPolicy
+from airflow_provider_webdata.common.attempt import Attempt, _Ended
+from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
+from airflow_provider_webdata.get_provider_info import get_provider_info
+from airflow_provider_webdata.hooks.ledger import _Entry
+from airflow_provider_webdata.inbox.reader import Delivery
+from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
+from airflow_provider_webdata.plugin import WebDataPlugin
+from airflow_provider_webdata.results.columns import TABLES
+from airflow_provider_webdata.results.manifest.entries import _Line
+from airflow_provider_webdata.results.manifest.plan import Plan
+from airflow_provider_webdata.runs.intent import _IntentState
+from airflow_provider_webdata.runs.jobs.state import StartState
+from airflow_provider_webdata.runs.money.paid_records import StoreRecords
+from airflow_provider_webdata.runs.monitors.check import _WaitState
+from airflow_provider_webdata.runs.provider import FailedCalls
+from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
+from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
+from airflow_provider_webdata.states.stored import Stored
+from airflow_provider_webdata.toolsets.sources import _AgentRecord, _Source
+from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger, payload_of
+from airflow_provider_webdata.waiting.streams.check_stream import cursor_behind
+from airflow_provider_webdata.waiting.streams.webhook_stream import cursor_at
+from tests.support.direct import StateStore, TaskInstance, context_of
+from tests.support.snippets import ROOT, snippets
+
+PACKAGE = "airflow_provider_webdata"
+PAGE = "docs/contributing/stored.md"
+NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
+DELIVERY = Delivery(
+    id=7, size=2, received_at=NOON.isoformat(), position=5, key="key", event="crawl.completed", job_id="job",
+    monitor_id="monitor", success=True, body=msgspec.Raw(b"{}"),
+)  # fmt: skip
+RECORDS: dict[str, type] = {
+    "webdata_agent": _AgentRecord,
+    "webdata_check": _IntentState,
+    "webdata_credits": _Entry,
+    "webdata_ended": _Ended,
+    "webdata_job": StartState,
+    "webdata_monitor": _IntentState,
+    "webdata_provider": FailedCalls,
+    "webdata_session": _IntentState,
+    "webdata_wait": _WaitState,
+}
+"""Keys of the task state store, and the types of their records."""
+NOT_STORED = {"webdata_conn_id", "webdata_default"}
+IN_TASKS = ("base", "common", "hooks", "operators", "runs", "sensors", "toolsets", "triggers", "waiting")
+"""The rooms whose code runs in tasks and triggers."""
+
+
+def struct(cls: type[msgspec.Struct]) -> list[str]:
+    """Return the fields of a struct with types and defaults, by their stored names."""
+    kinds = {
+        name: kind for base in reversed(cls.__mro__) for name, kind in inspect.get_annotations(base).items()
+    }
+    required = len(cls.__struct_fields__) - len(cls.__struct_defaults__)
+    defaults = [inspect.Parameter.empty] * required + [*cls.__struct_defaults__]
+    fields = zip(cls.__struct_fields__, cls.__struct_encode_fields__, defaults, strict=True)
+    return [field(stored, kinds[name], default) for name, stored, default in fields]
+
+
+def arguments(cls: type) -> list[str]:
+    """Return the arguments of a class with types and defaults."""
+    # From 3.4 on, Airflow stores the queue separately; older versions have none.
+    parameters = [one for one in inspect.signature(cls).parameters.values() if one.name != "queue"]
+    return [field(one.name, one.annotation, one.default) for one in parameters]
+
+
+def items(cls: type) -> list[str]:
+    """Return the items of a `TypedDict` with types."""
+    return [field(name, kind.__forward_arg__) for name, kind in cls.__annotations__.items()]
+
+
+def field(name: str, kind: str, default: Any = inspect.Parameter.empty) -> str:
+    kind = kind.strip('"')
+    return f"{name}: {kind}" if default is inspect.Parameter.empty else f"{name}: {kind} = {default!r}"
+
+
+def defined_in(room: Any, base: type) -> list[type]:
+    """Return the subclasses of a class that the modules of a package define, in the order of their names."""
+    modules = [import_module(module.name) for module in walk_packages(room.__path__, f"{room.__name__}.")]
+    found = {
+        cls
+        for module in modules
+        for cls in vars(module).values()
+        if inspect.isclass(cls) and issubclass(cls, base) and cls.__module__ == module.__name__
+    }
+    return sorted(found - {base}, key=lambda cls: f"{cls.__module__}.{cls.__name__}")
+
+
+def path_of(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__name__}".removeprefix(f"{PACKAGE}.")
+
+
+def by_path() -> Iterator[tuple[str, list[str]]]:
+    """Yield what is stored or configured by path or name alone."""
+    info = get_provider_info()
+    (kind,) = info["connection-types"]
+    yield "retry policy", [WebDataRetryPolicy().serialize()["__type"]]
+    yield "DB managers", info["db-managers"]
+    yield "connection type", [f"{kind['connection-type']}: {kind['hook-class-name']}"]
+    yield "macros", [f"macros.{WebDataPlugin.name}.{macro.__name__}" for macro in WebDataPlugin.macros]
+    yield "connection: extra fields", [*kind["conn-fields"]]
+    options = info["config"]["webdata"]["options"]
+    yield "section [webdata]", [f"{name}: {option['type']}" for name, option in options.items()]
+
+
+def of_waits() -> Iterator[tuple[str, list[str]]]:
+    """Yield the triggers, and the values that their arguments and events are made of."""
+    for cls in defined_in(triggers, BaseTrigger):
+        if not inspect.isabstract(cls):
+            yield f"trigger {path_of(cls)}", arguments(cls)
+    for cls in [*defined_in(states, Stored), *defined_in(waiting, Stored)]:
+        yield f"value {path_of(cls)}", struct(cls)
+
+
+def of_attempts() -> Iterator[tuple[str, list[str]]]:
+    """Yield the records in the task state store and the asset state store."""
+    for key, cls in RECORDS.items():
+        fields = struct(cls) if issubclass(cls, msgspec.Struct) else items(cls)
+        yield f"task state {key}", fields
+    store = StateStore()
+    attempt = Attempt(context_of(TaskInstance(), store))
+    attempt.write("key", msgspec.defstruct("Empty", [])())
+    yield "task state: added to each record but webdata_credits and webdata_ended", sorted(store.get("key"))
+    yield "task state webdata_agent: sources", struct(_Source)
+    paid = StateStore()
+    StoreRecords(paid).save([{"key": "k"}])
+    yield "task state webdata_paid", [*paid.get("webdata_paid")]
+    query = BatchQuery("k", "q", SearchRequest(query="q"))
+    yield "batch search: a billed response", [*answer_record(query, {})]
+    yield "batch search: a call of unknown outcome", [*ambiguous_record(query, "why", 3)]
+    yield "asset state: after a delivery", [*cursor_at(DELIVERY)]
+    yield (
+        "asset state: after a check",
+        [*cursor_behind({"after": NOON.isoformat(), "ids": []}, "check", NOON)],
+    )
+
+
+def of_results() -> Iterator[tuple[str, list[str]]]:
+    """Yield the names that DAGs read, and the files."""
+    yield "XCom", sorted(XCOM_KEYS)
+    yield "XCom of links", [f"{link.xcom_key}: {link.name}" for link in LINKS]
+    check = MonitorCheck.model_validate({"id": "check", "monitorId": "monitor", "status": "completed"})
+    trigger = WebDataMonitorCheckEventTrigger("stored", "monitor")
+    found: Any = ("monitor", (check, None, "polling"))
+    payload = asyncio.run(trigger._payload(found))
+    assert payload is not None
+    yield "asset event of a watched check", [*payload]
+    yield "asset event of a watched delivery", [*payload_of("stored", DELIVERY)]
+    yield "line of a file of changes", struct(_Line)
+    yield "plan of an incremental crawl", arguments(Plan)
+    for kind, columns in TABLES.items():
+        yield f"columns of {kind}", [f"{column.name}: {column.type}" for column in columns]
+
+
+def of_the_inbox() -> Iterator[tuple[str, list[str]]]:
+    """Yield the tables."""
+    yield "table with the revision", [VERSION_TABLE]
+    for name, table in metadata.tables.items():
+        yield f"table {name}", [f"{column.name}: {column.type}" for column in table.columns]
+
+
+def stored() -> list[str]:
+    """Return the lines of the list."""
+    lines = []
+    for part in (by_path, of_waits, of_attempts, of_results, of_the_inbox):
+        for name, fields in part():
+            # A field is not broken over lines.
+            text = " ".join(f"{field},".replace(" ", "\N{NO-BREAK SPACE}") for field in fields).rstrip(",")
+            wrapped = textwrap.wrap(text, 116, break_long_words=False)
+            lines += [name, *(f"    {line}".replace("\N{NO-BREAK SPACE}", " ") for line in wrapped)]
+    return lines
+
+
+def test_the_list_is_what_the_code_stores() -> None:
+    """Add a new form, and think of installations with the old one before you change a line."""
+    (listed,) = snippets(ROOT / PAGE, "text")
+    difference = difflib.unified_diff(listed.code.splitlines(), stored(), PAGE, "the code", lineterm="", n=0)
+    assert not (changes := [*difference]), "\n".join(changes)
+
+
+def test_each_key_of_a_record_has_its_type() -> None:
+    """A key of the task state store, or of an XCom of a link, is a constant that begins with `webdata_`."""
+    keys = {
+        node.value
+        for room in IN_TASKS
+        for file in (ROOT / PACKAGE / room).rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and re.fullmatch(r"webdata_[a-z]+", str(node.value))
+    }
+    assert keys - NOT_STORED == {*RECORDS, "webdata_paid", *(link.xcom_key for link in LINKS)}
