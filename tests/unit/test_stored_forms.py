@@ -65,7 +65,7 @@ RECORDS: dict[str, type] = {
     "webdata_wait": _WaitState,
 }
 """Keys of the task state store, and the types of their records."""
-NOT_STORED = {"webdata_conn_id", "webdata_default"}
+NOT_STORED = {"webdata_conn_id", "webdata_default", "webdata_task"}
 IN_TASKS = ("base", "common", "hooks", "operators", "runs", "sensors", "toolsets", "triggers", "waiting")
 """The rooms whose code runs in tasks and triggers."""
 

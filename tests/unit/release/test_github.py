@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -104,9 +105,24 @@ def test_actions_are_pinned() -> None:
     assert len(used) > 5
 
 
+def targets(file: str) -> set[str]:
+    """Return the targets of a makefile."""
+    (phony,) = re.findall(r"^\.PHONY: (.*)$", (ROOT / file).read_text(), re.MULTILINE)
+    return {*phony.split()}
+
+
 def test_contributors_are_told_of_commands_that_there_are() -> None:
-    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert targets
-    for page in ("CONTRIBUTING.md", ".github/pull_request_template.md", "SECURITY.md"):
+    existing = targets("Makefile") | targets("tools/maintain.mk")
+    for page in ("CONTRIBUTING.md", "README.md", ".github/pull_request_template.md", "SECURITY.md"):
         named = set(re.findall(r"`make ([\w-]+)`", (ROOT / page).read_text()))
-        assert named <= set(targets[1].split()), page
+        assert named <= existing, page
+
+
+def test_help_lists_the_targets() -> None:
+    """Those of maintainers are apart. A target without an entry is a part of others."""
+    for target, file, parts in (
+        ("help", "Makefile", {"help", "lint-without-tests", "browser", "services", "clean"}),
+        ("help-maintain", "tools/maintain.mk", {"help-maintain"}),
+    ):
+        shown = subprocess.run(["make", target], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+        assert {*re.findall(r"^make ([\w-]+) ", shown, re.MULTILINE)} == targets(file) - parts
