@@ -22,7 +22,7 @@ os.environ["SSL_CERT_FILE"] = str(Path(__file__).parent / "tests" / "support" / 
 
 load_profile()
 
-_LOCATION = "import airflow_provider_webdata as package; print(package.__file__)"
+PACKAGES = ("airflow_provider_webdata", "webdata_sandbox")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,15 +32,17 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     if hasattr(config, "workerinput"):
         return
-    found = subprocess.run(
-        [sys.executable, "-c", _LOCATION], cwd="/", capture_output=True, text=True, check=False
-    )
-    place = found.stdout.strip()
-    if not place or not Path(place).is_relative_to(config.rootpath):
-        raise pytest.UsageError(
-            f"this environment imports airflow_provider_webdata from {place or 'nowhere'}, not from {config.rootpath}; "
-            "run .venv/bin/python -m pytest of this clone"
+    for package in PACKAGES:
+        code = f"import {package} as package; print(package.__file__)"
+        found = subprocess.run(
+            [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=False
         )
+        place = found.stdout.strip()
+        if not place or not Path(place).is_relative_to(config.rootpath):
+            raise pytest.UsageError(
+                f"this environment imports {package} from {place or 'nowhere'}, not from {config.rootpath}; "
+                "run .venv/bin/python -m pytest of this clone"
+            )
 
 
 @pytest.hookimpl(wrapper=True)

@@ -23,7 +23,16 @@ ROOT = Path(__file__).parents[1]
 SERVICE = ROOT / "docs/service.md"
 PAGE = ROOT / "build/coverage.md"
 TESTS = ("tests", "sandbox/tests")
-CITING = ("airflow_provider_webdata", "sandbox", "tests", "tools", "demo", "benchmarks", "example_dags", "docs")
+CITING = (
+    "airflow_provider_webdata",
+    "sandbox",
+    "tests",
+    "tools",
+    "demo",
+    "benchmarks",
+    "example_dags",
+    "docs",
+)
 
 HEAD = """\
 # Coverage

@@ -1,7 +1,7 @@
 """Follow the README, recipes, and the tutorial literally, in an empty directory and an empty home, and time it.
 
 `python -m tools.first_steps` reads the commands from the pages and runs them in order. The code comes from this clone:
-`git clone` of the repository's URL returns its last commit, and `pip install` of the package installs a wheel of it.
+`git clone` of the repository's URL returns its last commit, and `pip install` of the packages installs wheels of it.
 SQLite and DuckDB stand in for the databases of the recipes. The time includes the commands, and the time that a slow
 reader takes to read the pages.
 """
@@ -198,6 +198,7 @@ def prepare(folder: Path) -> dict[str, str]:
         "--wheel-dir",
         str(wheels),
         str(clone),
+        str(clone / "sandbox"),
     ]
     subprocess.run(build, check=True)
     shutil.rmtree(clone)

@@ -1,4 +1,4 @@
-"""`make test-pythons`: install and test the wheel on every supported Python version.
+"""`make test-pythons`: install and test both wheels on every supported Python version.
 
 python -m tools.pythons FOLDER [VERSION ...]
 
@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
+DISTRIBUTIONS = ("airflow-provider-webdata", "airflow-provider-webdata-sandbox")
 SMOKE = Path(__file__).with_name("smoke.py")
 _INSTALLED = ("~/.pyenv/versions/{0}.*/bin/python", "~/.local/share/uv/python/cpython-{0}.*/bin/python{0}")
 
@@ -48,7 +49,7 @@ def _version_of(path: str) -> str | None:
 
 
 def smoke_test(python: str, folder: Path) -> None:
-    """Install the wheel into a separate environment and test it there, outside this clone.
+    """Install both wheels into a separate environment and test them there, outside this clone.
 
     :param python: the interpreter.
     :param folder: the environment's folder; an existing environment is reused.
@@ -59,14 +60,14 @@ def smoke_test(python: str, folder: Path) -> None:
         subprocess.run([python, "-m", "venv", "--clear", str(folder)], check=True)
     pip = [own, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     with tempfile.TemporaryDirectory() as empty:
-        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", empty, str(ROOT)], check=True)
-        (wheel,) = Path(empty).glob("*.whl")
-        # Otherwise, pip would keep an installed wheel of the same version.
-        subprocess.run([*pip, "uninstall", "--yes", "airflow-provider-webdata"], check=True)
+        projects = [str(ROOT), str(ROOT / "sandbox")]
+        subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", empty, *projects], check=True)
+        # Otherwise, pip would keep installed wheels of the same version.
+        subprocess.run([*pip, "uninstall", "--yes", *DISTRIBUTIONS], check=True)
         limits = str(ROOT / "constraints.txt")
         # The smoke test also imports the pytest plugin.
-        wanted = [f"{wheel}[ai,messaging,parquet,sandbox]", "pytest"]
-        subprocess.run([*pip, "install", "--constraint", limits, *wanted], check=True)
+        wanted = [f"{DISTRIBUTIONS[0]}[ai,messaging,parquet,sandbox]", "pytest"]
+        subprocess.run([*pip, "install", "--constraint", limits, "--find-links", empty, *wanted], check=True)
         subprocess.run([own, "-I", str(SMOKE)], cwd=empty, check=True)
 
 

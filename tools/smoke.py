@@ -14,6 +14,8 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 PACKAGE = "airflow_provider_webdata"
+PACKAGES = {PACKAGE: "airflow-provider-webdata", "webdata_sandbox": "airflow-provider-webdata-sandbox"}
+"""The packages, and their distributions."""
 DAG = """
 from airflow.sdk import DAG, task
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -38,20 +40,21 @@ with DAG("smoke", schedule=None) as dag:
 
 def import_all() -> int:
     """Import every module, entry point, and model; return the number of modules."""
-    package = importlib.import_module(PACKAGE)
     count = 0
 
     def fail(name: str) -> None:
         raise ImportError(f"{name} cannot be imported") from sys.exc_info()[1]
 
-    for module in pkgutil.walk_packages(package.__path__, f"{PACKAGE}.", onerror=fail):
-        # Migrations and `__main__` are scripts. Airflow's agents do not support Python 3.10.
-        left = [".migrations", "__main__", *([".toolsets"] if sys.version_info < (3, 11) else [])]
-        if not any(part in module.name for part in left):
-            importlib.import_module(module.name)
-            count += 1
-    for entry in distribution("airflow-provider-webdata").entry_points:
-        entry.load()
+    # Migrations and `__main__` are scripts. Airflow's agents do not support Python 3.10.
+    left = [".migrations", "__main__", *([".toolsets"] if sys.version_info < (3, 11) else [])]
+    for package, name in PACKAGES.items():
+        path = importlib.import_module(package).__path__
+        for module in pkgutil.walk_packages(path, f"{package}.", onerror=fail):
+            if not any(part in module.name for part in left):
+                importlib.import_module(module.name)
+                count += 1
+        for entry in distribution(name).entry_points:
+            entry.load()
     models = importlib.import_module(f"{PACKAGE}.api.models")
     for name in models.__all__:
         getattr(models, name)

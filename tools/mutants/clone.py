@@ -121,7 +121,11 @@ class Clone:
                         *(f"--basetemp={self.folder / 'tests'}", *tests),
                     ],
                     cwd=self.root,
-                    env={**os.environ, "MUTANTS_ORDER": str(order), "PYTHONPATH": str(self.root)},
+                    env={
+                        **os.environ,
+                        "MUTANTS_ORDER": str(order),
+                        "PYTHONPATH": f"{self.root}{os.pathsep}{self.root / 'sandbox'}",
+                    },
                     stdin=subprocess.DEVNULL,
                     stdout=output,
                     stderr=output,
@@ -154,7 +158,8 @@ class Clone:
         self._python = folder / "bin" / "python"
         site = Path(sysconfig.get_path("purelib", vars={"base": str(folder), "platbase": str(folder)}))
         packages = sysconfig.get_path("purelib")
-        (site / "mutants.pth").write_text(f"{self.root}\nimport site; site.addsitedir({packages!r})\n")
+        own = f"{self.root}\n{self.root / 'sandbox'}\n"
+        (site / "mutants.pth").write_text(f"{own}import site; site.addsitedir({packages!r})\n")
         shebang = f"#!{sys.executable}".encode()
         for script in Path(sys.executable).parent.iterdir():
             if (

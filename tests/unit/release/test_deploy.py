@@ -138,7 +138,10 @@ def test_the_file_holds_together(services: dict[str, Any]) -> None:
                 assert source in RAW["volumes"]
             elif source not in {"./dags", "./tls/certificate.pem", "./tls/key.pem"}:
                 assert (DEPLOY / source).is_file()
-    assert (DEPLOY / services["migrate"]["build"] / "Dockerfile").is_file()
+    (build,) = [
+        json.loads(text) for text in {json.dumps(one["build"]) for one in services.values() if "build" in one}
+    ]
+    assert (DEPLOY / build["context"] / build["dockerfile"]).samefile(DEPLOY / "Dockerfile")
 
 
 def test_results_survive_the_containers(services: dict[str, Any]) -> None:

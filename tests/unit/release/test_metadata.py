@@ -108,7 +108,6 @@ def test_the_repository_has_one_address() -> None:
 @pytest.mark.parametrize(
     ("path", "pattern"),
     [
-        ("deploy/Dockerfile", r"airflow-provider-webdata\[parquet\]==([\d.]+)\""),
         ("deploy/Dockerfile", r"airflow-webdata:([\d.]+) "),
         ("deploy/values.yaml", r'tag: "([\d.]+)"'),
         ("docs/managed.md", r"airflow-provider-webdata==([\d.]+)"),
