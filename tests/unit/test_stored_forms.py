@@ -22,13 +22,11 @@ from airflow_provider_webdata.api.models import MonitorCheck, SearchRequest
 from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.base.retry_policy import WebDataRetryPolicy
 from airflow_provider_webdata.common.attempt import Attempt, _Ended
-from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.ledger import _Entry
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
 from airflow_provider_webdata.plugin import WebDataPlugin
-from airflow_provider_webdata.results.columns import TABLES
 from airflow_provider_webdata.results.manifest.entries import _Line
 from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.runs.intent import _IntentState
@@ -160,8 +158,7 @@ def of_attempts() -> Iterator[tuple[str, list[str]]]:
 
 
 def of_results() -> Iterator[tuple[str, list[str]]]:
-    """Yield the names that DAGs read, and the files."""
-    yield "XCom", sorted(XCOM_KEYS)
+    """Yield the links and events that DAGs read, and the files. Columns and XComs have pages of their own."""
     yield "XCom of links", [f"{link.xcom_key}: {link.name}" for link in LINKS]
     check = MonitorCheck.model_validate({"id": "check", "monitorId": "monitor", "status": "completed"})
     trigger = WebDataMonitorCheckEventTrigger("stored", "monitor")
@@ -172,8 +169,6 @@ def of_results() -> Iterator[tuple[str, list[str]]]:
     yield "asset event of a watched delivery", [*payload_of("stored", DELIVERY)]
     yield "line of a file of changes", struct(_Line)
     yield "plan of an incremental crawl", arguments(Plan)
-    for kind, columns in TABLES.items():
-        yield f"columns of {kind}", [f"{column.name}: {column.type}" for column in columns]
 
 
 def of_the_inbox() -> Iterator[tuple[str, list[str]]]:
