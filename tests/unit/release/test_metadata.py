@@ -23,6 +23,7 @@ from tests.support.snippets import ROOT
 from tools.docs_site.pages import place_of
 
 METADATA: ProjectMetadata[Any] = ProjectMetadata(str(ROOT), PluginManager())
+SANDBOX: ProjectMetadata[Any] = ProjectMetadata(str(ROOT / "sandbox"), PluginManager())
 REPOSITORY = METADATA.core.urls["Source"]
 # pyproject.toml says why.
 WITHOUT_BOUND = {"apache-airflow", "pyarrow"}
@@ -39,9 +40,9 @@ def bounded_by_airflow() -> set[str]:
 
 def test_each_dependency_has_a_lower_and_an_upper_bound() -> None:
     core = METADATA.core
-    optional = core.optional_dependencies
+    parquet = core.optional_dependencies["parquet"]
     without = []
-    for dependency in map(Requirement, [*core.dependencies, *optional["parquet"], *optional["sandbox"]]):
+    for dependency in map(Requirement, [*core.dependencies, *parquet, *SANDBOX.core.dependencies]):
         assert [one for one in dependency.specifier if one.operator == ">="], dependency
         if not bounded(dependency.specifier) and dependency.name not in bounded_by_airflow():
             without.append(dependency.name)
@@ -120,7 +121,7 @@ def test_files_name_the_version(path: str, pattern: str) -> None:
 
 
 def test_the_version_is_stated_once() -> None:
-    assert METADATA.version == __version__
+    assert METADATA.version == SANDBOX.version == __version__
     assert re.search(
         rf"^## {re.escape(__version__)}\b", Path(ROOT / "CHANGELOG.md").read_text(), re.MULTILINE
     )
