@@ -7,11 +7,8 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.support.examples import load_profile
 from tests.support.waiting import PATIENCE
 from webdata_sandbox.server import SandboxServer
-
-load_profile()
 
 
 class Api:

@@ -24,6 +24,7 @@ from tools.mutants.parts import Part
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "airflow_provider_webdata"
+_TESTS = ("tests/", "conftest.py")
 _SWITCH = "from mutmut.mutation.trampoline import"
 _RECORDER = "from tools.mutants.recorder import"
 
@@ -83,10 +84,10 @@ class Clone:
 
     def __post_init__(self) -> None:
         for name in _files(ROOT):
-            if not name.startswith("tests/"):
+            if not name.startswith(_TESTS):
                 self._copy(ROOT, name)
         for name in _files(self.tests):
-            if name.startswith("tests/"):
+            if name.startswith(_TESTS):
                 self._copy(self.tests, name)
         self._make_environment()
 

@@ -14,7 +14,7 @@ from tools.new_operation import PACKAGE, ROOT, write
 
 PATHS = (
     *(PACKAGE, "docs", "sandbox", "tests", "tools"),
-    *("pyproject.toml", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"),
+    *("conftest.py", "pyproject.toml", "CHANGELOG.md", "CONTRIBUTING.md", "README.md"),
 )
 SUMMARY = "the rank of pages on a subject"
 TESTS = (
