@@ -18,7 +18,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
-DISTRIBUTIONS = ("airflow-provider-webdata", "airflow-provider-webdata-sandbox")
 SMOKE = Path(__file__).with_name("smoke.py")
 _INSTALLED = ("~/.pyenv/versions/{0}.*/bin/python", "~/.local/share/uv/python/cpython-{0}.*/bin/python{0}")
 
@@ -62,12 +61,14 @@ def smoke_test(python: str, folder: Path) -> None:
     with tempfile.TemporaryDirectory() as empty:
         projects = [str(ROOT), str(ROOT / "sandbox")]
         subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", empty, *projects], check=True)
+        provider, sandbox = sorted(Path(empty).glob("*.whl"))
         # Otherwise, pip would keep installed wheels of the same version.
-        subprocess.run([*pip, "uninstall", "--yes", *DISTRIBUTIONS], check=True)
+        installed = ("airflow-provider-webdata", "airflow-provider-webdata-sandbox")
+        subprocess.run([*pip, "uninstall", "--yes", *installed], check=True)
         limits = str(ROOT / "constraints.txt")
         # The smoke test also imports the pytest plugin.
-        wanted = [f"{DISTRIBUTIONS[0]}[ai,messaging,parquet,sandbox]", "pytest"]
-        subprocess.run([*pip, "install", "--constraint", limits, "--find-links", empty, *wanted], check=True)
+        wanted = [f"{provider}[ai,messaging,parquet,sandbox]", str(sandbox), "pytest"]
+        subprocess.run([*pip, "install", "--constraint", limits, *wanted], check=True)
         subprocess.run([own, "-I", str(SMOKE)], cwd=empty, check=True)
 
 

@@ -18,6 +18,8 @@ import pytest
 from airflow_provider_webdata import __version__
 from tests.support.snippets import ROOT
 
+pytestmark = pytest.mark.timeout(600)
+
 PROVIDER = f"airflow_provider_webdata-{__version__}"
 SANDBOX = f"airflow_provider_webdata_sandbox-{__version__}"
 # 2026-01-01, in seconds.
@@ -100,7 +102,6 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     return Built(folder / "dist", tree, paths)
 
 
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     ("stem", "root", "package"),
     [(PROVIDER, "", "airflow_provider_webdata/"), (SANDBOX, "sandbox/", "webdata_sandbox/")],
@@ -159,14 +160,18 @@ def test_the_image_installs_both(built: Built, tmp_path: Path) -> None:
     dockerfile = (ROOT / "deploy" / "Dockerfile").read_text()
     place, copied = "/tmp/webdata", re.findall(r"^COPY (.+) (\S+)$", dockerfile, re.MULTILINE)
     ignored = (ROOT / "deploy" / "Dockerfile.dockerignore").read_text().splitlines()
+    image = tmp_path / "image"
     for sources, target in copied:
-        folder = tmp_path / "image" / target.removeprefix(place).strip("/")
+        folder = image / target.removeprefix(place).strip("/")
         for source in map(built.tree.joinpath, sources.split()):
             assert f"!{source.relative_to(built.tree)}" in ignored
-            copy = shutil.copytree if source.is_dir() else shutil.copy
-            copy(source, folder if source.is_dir() else folder / source.name)
+            if source.is_dir():
+                shutil.copytree(source, folder)
+            else:
+                folder.mkdir(exist_ok=True)
+                shutil.copy(source, folder)
     assert f'"{place}[parquet]" {place}/sandbox\n' in dockerfile
-    build(tmp_path / "image", tmp_path / "dist", "--wheel")
+    build(image, tmp_path / "dist", "--wheel")
     assert len([*(tmp_path / "dist").iterdir()]) == 2
 
 
@@ -193,7 +198,6 @@ assert loaded.keys() == {"webdata-sandbox", "webdata"}
 """
 
 
-@pytest.mark.timeout(600)
 def test_installed(built: Built, tmp_path: Path) -> None:
     """With the installed dependencies, in place of the installed packages."""
     site = tmp_path / "site"
