@@ -74,7 +74,7 @@ def _agent_sources() -> Any:
     store = StateStore()
     sources = AgentSources(context_of(TaskInstance(max_tries=MAX_TRIES), store))  # type: ignore[arg-type]
     page = "https://river.example/"
-    sources.add_page("read_page", page, page, "River", CONNECTION_ID, scrape_id="a")
+    sources.add_page("read_page", page, page, "River", CONNECTION_ID)
     return store.get("webdata_agent")
 
 

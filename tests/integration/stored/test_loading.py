@@ -224,7 +224,10 @@ def test_the_sources_of_an_agent(stored: Stored) -> None:
     store = StateStore()
     store.set("webdata_agent", stored["task_state"]["webdata_agent"]["read"])
     context: Any = context_of(TaskInstance(max_tries=attempts.MAX_TRIES, try_number=2), store)
-    assert AgentSources(context).scrape_of("read_page", "https://river.example/") == "a"
+    AgentSources(context).push()
+    assert context["ti"].xcom["sources"] == [
+        {"tool": "read_page", "url": "https://river.example/", "title": "River"}
+    ]
 
 
 def test_the_ledger_of_a_task(stored: Stored) -> None:
