@@ -91,7 +91,7 @@ with DAG("DAG_ID", schedule=None) as dag:
             task_id=f"durable_{{durable}}",
             llm_conn_id=f"stumbles_{{durable}}",
             prompt={chr(10).join(STUMBLING)!r},
-            toolsets=[WebDataToolset(f"durable_{{durable}}", max_credits=8)],
+            toolsets=[WebDataToolset(f"durable_{{durable}}", max_credits=10)],
             durable=durable,
             retries=1,
             retry_delay=datetime.timedelta(0),
