@@ -18,7 +18,8 @@ from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.models.monitor import ScrapeTarget
 from airflow_provider_webdata.api.models.schedule import MonitorSchedule
 from airflow_provider_webdata.api.models.webhook import WebhookConfig
-from airflow_provider_webdata.base.arguments.literal_check import TEXT_CHECKS, snake_case
+from airflow_provider_webdata.base.arguments.literal_check import TEXT_CHECKS
+from airflow_provider_webdata.common.spelling import snake_case
 
 Rule = tuple[Any, ...]
 

@@ -58,8 +58,6 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     :param request: returns the model of the body, or of the query of a GET, if any.
     :param price: price of a call; None: free.
     :param starts_nothing: a POST that neither starts nor bills anything.
-    :param visits: for a billed call, the pages that the service may read: `named` means the pages in the request and
-        their domains; `none` means no pages.
     :param session: the call opens a browser session, or runs code in one.
     :param job: for a call that starts a job, the job's endpoints.
     :param judged_by_status: the outcome is in the object's `status` rather than in `success` (jobs and checks), or in
@@ -82,7 +80,6 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     request: Callable[[], type[RequestModel]] | None = None
     price: Price | Literal["included", "undocumented"] | None = None
     starts_nothing: bool = False
-    visits: Literal["none", "named", "any"] = "any"
     session: Literal["opens", "uses"] | None = None
     job: JobEndpoints | None = None
     judged_by_status: bool = False
@@ -134,7 +131,7 @@ def _page_job_calls(
 
 SEARCH = Endpoint(
     "search", "POST", "/v2/search", "search", lambda: models.SearchResponse, lambda: models.SearchRequest,
-    prices.SEARCH, visits="named", service_seconds=service_time.search,
+    prices.SEARCH, service_seconds=service_time.search,
 )  # fmt: skip
 
 DEVELOPER_SEARCH = Endpoint(
@@ -178,7 +175,7 @@ PROVIDER_FEEDBACK = Endpoint(
 
 SCRAPE = Endpoint(
     "scrape", "POST", "/v2/scrape", "scrape", lambda: models.ScrapeResponse, lambda: models.ScrapeRequest,
-    prices.SCRAPE, visits="named", service_seconds=service_time.scrape,
+    prices.SCRAPE, service_seconds=service_time.scrape,
 )  # fmt: skip
 GET_SCRAPE = Endpoint("get_scrape", "GET", "/v2/scrape/{scrape_id}", "scrape", lambda: models.ScrapeResponse)
 
@@ -198,7 +195,7 @@ BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_E
 )
 START_BATCH_SCRAPE = Endpoint(
     "start_batch_scrape", "POST", "/v2/batch/scrape", "batch-scrape", lambda: models.JobStarted,
-    lambda: models.BatchScrapeRequest, prices.BATCH_SCRAPE, visits="named",
+    lambda: models.BatchScrapeRequest, prices.BATCH_SCRAPE,
     job=JobEndpoints(BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_ERRORS),
     service_seconds=service_time.start,
 )  # fmt: skip
@@ -206,7 +203,7 @@ START_BATCH_SCRAPE = Endpoint(
 CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS = _page_job_calls("crawl", "/v2/crawl/{job_id}")
 START_CRAWL = Endpoint(
     "start_crawl", "POST", "/v2/crawl", "crawl", lambda: models.JobStarted, lambda: models.CrawlRequest,
-    prices.CRAWL, visits="named", job=JobEndpoints(CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS),
+    prices.CRAWL, job=JobEndpoints(CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS),
     service_seconds=service_time.start, key_header="x-idempotency-key",
 )  # fmt: skip
 ACTIVE_CRAWLS = Endpoint(
@@ -220,12 +217,12 @@ CRAWL_PARAMS_PREVIEW = Endpoint(
 
 MAP = Endpoint(
     "map", "POST", "/v2/map", "map", lambda: models.MapResponse, lambda: models.MapRequest, prices.MAP,
-    visits="named", service_seconds=service_time.without_default,
+    service_seconds=service_time.without_default,
 )  # fmt: skip
 
 PARSE = Endpoint(
     "parse", "POST", "/v2/parse", "parse", lambda: models.ScrapeResponse, lambda: models.ParseOptions,
-    prices.PARSE, visits="none", service_seconds=service_time.scrape,
+    prices.PARSE, service_seconds=service_time.scrape,
 )  # fmt: skip
 PARSE_UPLOAD = Endpoint(
     "parse_upload", "POST", "/v2/parse/upload-url", "parse-by-reference", lambda: models.ParseUploadResponse,
@@ -233,7 +230,7 @@ PARSE_UPLOAD = Endpoint(
 )  # fmt: skip
 PARSE_BY_REFERENCE = Endpoint(
     "parse_by_reference", "POST", "/v2/parse", "parse-by-reference", lambda: models.ScrapeResponse,
-    lambda: models.ParseReferenceRequest, prices.PARSE, visits="none",
+    lambda: models.ParseReferenceRequest, prices.PARSE,
     service_seconds=service_time.scrape, uses_up_body=True,
 )  # fmt: skip
 """The same endpoint as `PARSE`, for a file that was uploaded to the storage from `PARSE_UPLOAD`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator, XComArg
@@ -138,8 +138,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
 
     def new_run(self, context: Context) -> Any:
         """Return the run of an attempt."""
-        module, _, name = self.run.partition(":")
-        self._run = getattr(import_module(module), name)(self, context)
+        self._run = resolve_name(self.run)(self, context)
         return self._run
 
     def execute_complete(self, context: Context, event: Mapping[str, Any], lacks: Any = None) -> Any:

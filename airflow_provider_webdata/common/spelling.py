@@ -1,11 +1,17 @@
-"""Suggestions for misspelled names."""
+"""Python names of wire names, and suggestions for misspelled names."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+
+def snake_case(name: str) -> str:
+    """Return the Python name for a wire name."""
+    return name if name.islower() else re.sub(r"(?<=[a-z0-9])([A-Z]+)", r"_\1", name).lower()
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api.endpoints import (
+    MAP,
     PARSE,
     PARSE_BY_REFERENCE,
     SCRAPE,
@@ -51,13 +52,16 @@ from airflow_provider_webdata.hooks.host_rules import HostRules
 from airflow_provider_webdata.hooks.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from airflow_provider_webdata.hooks.calls import Call
 
 _NO_EXTRA_BODY = "a guarded hook accepts no extra_body, because it is sent unchecked; omit it"
 
 _PAGES = (SCRAPE, PARSE, PARSE_BY_REFERENCE)
+
+_STAYS_WITHIN_DOMAINS = (SEARCH, SCRAPE, MAP)
+"""The calls that a request and the final URL of a page keep within domains."""
 
 _OK = 200
 
@@ -75,15 +79,15 @@ _BILLS_NOTHING = (
 class CallGuard:
     """Limits that calls are checked against before they are sent, for any number of hooks and threads.
 
-    Calls that read, cancel, or delete are free and always admitted. Changes to a monitor or the team's policy have no
-    known price and may lead to visits of any host. Code runs only in browser sessions opened through the guard.
+    Without domains, calls that read, cancel, or delete are free and always admitted. Changes to a monitor or the team's
+    policy have no known price. Code runs only in browser sessions opened through the guard.
 
     :param max_credits: maximum total cost of all calls, in credits. The guard refuses a call that may cost more than
         the remaining credits at the highest documented price, or whose price has no documented bound. A job counts at
         its maximum cost. None: no limit.
     :param max_calls: maximum number of billed calls. None: no limit.
-    :param allowed_domains: host names, including their subdomains, that may be visited. None: all public hosts.
-    :param blocked_domains: host names, including their subdomains, that may not be visited.
+    :param allowed_domains: host names, including their subdomains, that may be visited. Only searches, scrapes, and
+        maps are then sent. None: all public hosts.
     :param ledger: a ledger with a limit of `max_credits`, which may be partly spent. None: a new one.
     :raises ArgumentError: a limit is not a number of at least 0, or a domain is not a host name.
     """
@@ -94,7 +98,6 @@ class CallGuard:
         max_credits: float | None = None,
         max_calls: int | None = None,
         allowed_domains: Iterable[str] | None = None,
-        blocked_domains: Iterable[str] | None = None,
         ledger: Ledger | None = None,
     ) -> None:
         for name, cap in (("max_credits", max_credits), ("max_calls", max_calls)):
@@ -102,7 +105,7 @@ class CallGuard:
                 isinstance(cap, bool) or not isinstance(cap, (int, float)) or not cap >= 0
             ):
                 raise ArgumentError(f"{name}: must be a number of at least 0 (given: {cap!r})")
-        self.hosts = HostRules(allowed_domains, blocked_domains)
+        self.hosts = HostRules(allowed_domains)
         self._ledger = Ledger(limit=max_credits) if ledger is None else ledger
         self._max_calls = max_calls
         self._calls = 0
@@ -117,6 +120,12 @@ class CallGuard:
         :raises CallRefusedError: the call may cost too much or visit a forbidden host.
         """
         endpoint = call.endpoint
+        if self.hosts.allowed is not None and endpoint not in _STAYS_WITHIN_DOMAINS:
+            raise _refused(
+                endpoint,
+                "with allowed_domains, a guarded hook sends only searches, scrapes, and maps; use a hook without "
+                "allowed_domains",
+            )
         changes = endpoint.method in {"PATCH", "PUT"}
         if endpoint.session == "uses":
             self._check_session(call)
@@ -163,11 +172,6 @@ class CallGuard:
     def _check_session(self, call: Call[Any]) -> None:
         if call.extra_body:
             raise _refused(call.endpoint, _NO_EXTRA_BODY)
-        if self.hosts.limits_domains:
-            raise _refused(
-                call.endpoint,
-                "code in a browser session may visit any domain; use a hook without domain limits",
-            )
         if (call.path or {}).get("session_id") not in self._sessions:
             raise _refused(
                 call.endpoint,
@@ -176,54 +180,33 @@ class CallGuard:
 
     def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
         endpoint = call.endpoint
-        if self.hosts.limits_domains:
-            # A prompt may choose the options that the body omits.
-            leaves = body.get("allowExternalLinks") or body.get("prompt")
-            acts = body.get("actions") or (body.get("scrapeOptions") or {}).get("actions")
-            if endpoint.visits == "any" or leaves or acts:
-                omit = "" if endpoint.visits == "any" else "omit actions, allowExternalLinks, and prompt, or "
-                raise _refused(
-                    endpoint, f"the call may visit any domain; {omit}use a hook without domain limits"
-                )
-        for url in _urls(body):
-            if problem := self.hosts.problem(url, resolve=True):
+        for url in (body.get("url"), *(body.get("urls") or ())):
+            if url is not None and (problem := self.hosts.problem(url, resolve=True)):
                 raise _refused(endpoint, problem)
-        if body.get("allowSubdomains") and (problem := self.hosts.subdomain_problem(body["url"])):
-            raise _refused(endpoint, f"allow_subdomains: {problem}")
-        if endpoint is SEARCH and self.hosts.limits_domains:
-            return replace(call, body=checked_body(endpoint, {**body, **self._search_domains(call, body)}))
+        if self.hosts.allowed is None:
+            return call
+        if body.get("actions") or (body.get("scrapeOptions") or {}).get("actions"):
+            raise _refused(
+                endpoint, "actions may visit any domain; omit them, or use a hook without allowed_domains"
+            )
+        if endpoint is SEARCH:
+            domains = self._search_domains(body, self.hosts.allowed)
+            return replace(call, body=checked_body(endpoint, {**body, "includeDomains": domains}))
         return call
 
-    def _search_domains(self, call: Call[Any], body: Mapping[str, Any]) -> dict[str, list[str]]:
-        """Return the field that limits a search to the domains; the service accepts only one of the two."""
-        hosts, given, excluded = self.hosts, body.get("includeDomains"), body.get("excludeDomains") or ()
-        for host in given or ():
-            if problem := hosts.problem(host, resolve=False) or hosts.blocked_within(host):
-                raise _refused(call.endpoint, f"include_domains: {problem}")
-        if given:
-            return {}
-        if hosts.allowed is None:
-            names = [host for host in hosts.blocked if _filters(host)]
-            missed = [f"{host} is a blocked domain" for host in hosts.blocked if host not in names]
-            found = {"excludeDomains": list(dict.fromkeys([*excluded, *names]))}
-        elif excluded:
-            raise _refused(call.endpoint, "exclude_domains cannot be combined with allowed_domains; omit it")
-        else:
-            names = [
-                host for host in hosts.allowed if _filters(host) and not hosts.problem(host, resolve=False)
-            ]
-            if not names:
-                # The service reads an empty list as no filter.
-                raise _refused(
-                    call.endpoint, f"allowed_domains: a search can be limited to none of {[*hosts.allowed]}"
-                )
-            missed = [problem for host in names if (problem := hosts.blocked_within(host))]
-            found = {"includeDomains": names}
-        # Without scraping, no page is visited.
-        if missed and (body.get("scrapeOptions") or {}).get("formats"):
-            why = "which a search cannot exclude; omit scrape_options, or set include_domains"
-            raise _refused(call.endpoint, f"{missed[0]}, {why}")
-        return {name: names for name, names in found.items() if names}
+    def _search_domains(self, body: Mapping[str, Any], allowed: Iterable[str]) -> list[str]:
+        """Return the domains of a search; the service accepts a list of included or of excluded domains."""
+        if given := body.get("includeDomains"):
+            for host in given:
+                if problem := self.hosts.problem(host, resolve=False):
+                    raise _refused(SEARCH, f"include_domains: {problem}")
+            return [*given]
+        if body.get("excludeDomains"):
+            raise _refused(SEARCH, "exclude_domains cannot be combined with allowed_domains; omit it")
+        # The service reads an empty list as no filter.
+        if not (names := [host for host in allowed if _filters(host)]):
+            raise _refused(SEARCH, f"allowed_domains: a search can be limited to none of {[*allowed]}")
+        return names
 
     def _reserve(self, endpoint: Endpoint[Any], body: Mapping[str, Any], call: Call[Any]) -> str:
         bound, name = price_bound(call, body), _execution(call)
@@ -259,7 +242,7 @@ class CallGuard:
             self._ledger.report()
 
     def _check_arrival(self, call: Call[Any], answer: Any) -> None:
-        if call.endpoint is not SCRAPE or (problem := self.arrival_problem(answer.data.metadata)) is None:
+        if call.endpoint is not SCRAPE or (problem := self._arrival_problem(answer.data.metadata)) is None:
             return
         cost = self._ledger.cost(_cost(call, answer))
         raise CallRefusedError(
@@ -268,7 +251,7 @@ class CallGuard:
             was_sent=True,
         )
 
-    def arrival_problem(self, metadata: Any) -> str | None:
+    def _arrival_problem(self, metadata: Any) -> str | None:
         """Return why a page may be from a forbidden host, or None."""
         found = getattr(metadata, "url", None)
         # A page's own tags of that name make the value a list, or anything else.
@@ -276,7 +259,7 @@ class CallGuard:
             if isinstance(url, str) and url:
                 if problem := self.hosts.problem(url, resolve=False):
                     return f"the page redirected to a forbidden URL: {problem}"
-            elif self.hosts.limits_domains and _was_fetched(metadata):
+            elif self.hosts.allowed is not None and _was_fetched(metadata):
                 return "the response does not state the final URL of the page, which may be forbidden"
         return None
 
@@ -304,14 +287,6 @@ def _filters(host: str) -> bool:
         return bool(hostname(host))
     except ValueError:
         return False
-
-
-def _urls(body: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the URLs that the service may read for a request, or send its result to."""
-    for part in (body, *(body.get("targets") or ()), body.get("webhook") or {}):
-        if (url := part.get("url")) is not None:
-            yield url
-        yield from part.get("urls") or ()
 
 
 def _was_fetched(metadata: Any) -> bool:

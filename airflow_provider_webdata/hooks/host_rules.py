@@ -17,22 +17,15 @@ _INSIDE = (".localhost", ".local", ".internal", ".intranet", ".lan", ".corp", ".
 
 
 class HostRules:
-    """Rules for the URLs that may be visited: public hosts in an allowed domain and in no blocked domain.
+    """Rules for the URLs that may be visited: those of public hosts and of explicitly allowed ones.
 
     :param allowed: host names or IP addresses; a name includes its subdomains. None: all.
-    :param blocked: the same, for exceptions from `allowed`. None: no exceptions.
     :raises ArgumentError: an item is not a host name or address.
     """
 
-    def __init__(self, allowed: Iterable[str] | None, blocked: Iterable[str] | None) -> None:
+    def __init__(self, allowed: Iterable[str] | None) -> None:
         self.allowed = None if allowed is None else _hosts("allowed_domains", allowed)
-        self.blocked = _hosts("blocked_domains", blocked or ())
         self._inside: dict[str, bool] = {}
-
-    @property
-    def limits_domains(self) -> bool:
-        """Whether some public hosts are forbidden."""
-        return self.allowed is not None or bool(self.blocked)
 
     def problem(self, url: str, *, resolve: bool) -> str | None:
         """Return why a URL may not be visited, or None if it may.
@@ -45,25 +38,10 @@ class HostRules:
             return f"{url[:200]!r} is not an http(s) URL with a plain host name"
         if self.allowed is not None and not _covers(self.allowed, host):
             return f"{host} is not among the allowed domains ({', '.join(self.allowed) or 'none'})"
-        if _covers(self.blocked, host):
-            return f"{host} is a blocked domain"
         # A host that is explicitly allowed may be private.
         if host not in (self.allowed or ()) and self._is_inside(host, resolve):
             return f"{host} is a private address or resolves to one"
         return None
-
-    def subdomain_problem(self, url: str) -> str | None:
-        """Return why a crawl of a URL may not include subdomains, or None. See docs/service.md#crawl-scope."""
-        domain = ".".join((url_host(url) or "").split(".")[-2:])
-        if self.allowed is not None and not _covers(self.allowed, domain):
-            return f"not all subdomains of {domain} are allowed"
-        return self.blocked_within(domain)
-
-    def blocked_within(self, domain: str) -> str | None:
-        """Return why a domain may not be visited with all its subdomains, or None."""
-        name = url_host(domain) or domain
-        found = next((host for host in self.blocked if _covers([name], host)), None)
-        return None if found is None else f"{name} includes the blocked domain {found}"
 
     def _is_inside(self, host: str, resolve: bool) -> bool:
         with suppress(ValueError):

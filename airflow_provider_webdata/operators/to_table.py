@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseOperator
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
     import jinja2
     from airflow.sdk import Context
-
-    from airflow_provider_webdata.runs.load import LoadRun
 
 
 class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArguments):
@@ -65,7 +64,9 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
     template_fields: Sequence[str] = ("path", "table", "conn_id")
     ui_color = "#d9ecf2"
 
-    _run: LoadRun | None = None
+    run: ClassVar[str] = "airflow_provider_webdata.runs.load:LoadRun"
+
+    _run: Any = None
 
     def __init__(
         self,
@@ -113,11 +114,10 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         :param context: the task's context.
         :raises AirflowFailException: an argument or a file is invalid, or the table does not match.
         """
-        from airflow_provider_webdata.runs.load import LoadRun
-
         with reporting_failures(self, context):
-            self._run = LoadRun(self, context)
-            return self._run.execute()
+            self._run = resolve_name(self.run)(self, context)
+            loaded: dict[str, Any] = self._run.execute()
+            return loaded
 
     def _do_render_template_fields(
         self,

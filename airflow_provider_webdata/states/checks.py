@@ -25,6 +25,9 @@ Otherwise = Literal["wait", "skip"]
 
 Outcome = Literal["done", "failed", "skip", "wait"]
 
+PagesWanted = bool | Literal["changed"] | tuple[str, ...]
+"""Pages of a check to return: all or none, those that differ from the previous check, or those with some statuses."""
+
 CHECK_COMPLETED = "monitor.check.completed"
 """The event that reports a finished check."""
 

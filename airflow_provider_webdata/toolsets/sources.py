@@ -1,23 +1,21 @@
-"""The sources of an agent in a task, for XCom, the next attempt, and OpenLineage."""
+"""The sources of an agent in a task, for XCom and OpenLineage."""
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
 from airflow_provider_webdata.common.storable import storable
-from airflow_provider_webdata.common.stored_record import Count, place_of
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.results.lineage import operator_lineage
-from airflow_provider_webdata.runs.failures import CreditLimitError
-from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from airflow.sdk import Context
+
+log = logging.getLogger(__name__)
 
 _KEY = "webdata_agent"
 _LINEAGE = "get_openlineage_facets_on_complete"
@@ -29,22 +27,18 @@ class _Source(msgspec.Struct):
     title: str
 
 
-class _AgentRecord(msgspec.Struct, omit_defaults=True):
-    """The record of what an agent read.
-
-    :param failed: number of unbilled failures of each call to a data provider, by the call's first id.
-    """
+class _AgentRecord(msgspec.Struct):
+    """The record of what an agent read."""
 
     sources: dict[str, _Source]
-    scrapes: dict[str, str]
-    failed: dict[str, Count] = {}
 
 
 class AgentSources:
     """The sources of one task attempt, shared by all its toolsets.
 
     XCom: `sources` (the pages read: `tool`, `url`, and `title`, each page once), and `creditsUsed` of the ledger. On
-    Airflow 3.3, they include earlier attempts until the task is cleared. On 3.2, each attempt reports its own.
+    Airflow 3.3, they include earlier attempts until the task is cleared: a durable run does not repeat its calls. On
+    3.2, each attempt reports its own.
 
     :param context: the task's context; empty outside a task.
     """
@@ -57,34 +51,14 @@ class AgentSources:
         self._queries: dict[str, None] = {}
         stored = self._attempt.read(_KEY, _AgentRecord)
         if stored.damage:
-            raise CreditLimitError(
-                f"the pages that the agent read in earlier attempts are unknown, because their record {_KEY} is "
-                f"damaged ({stored.damage}): {place_of(_KEY)}"
+            log.warning(
+                "The sources of earlier attempts are lost: record %s is damaged (%s)", _KEY, stored.damage
             )
-        self._record = stored.record or _AgentRecord({}, {})
+        self._record = stored.record or _AgentRecord({})
         if not self._ledger.is_empty:
             # Airflow deletes the XComs of each attempt before the next.
             self._ledger.report()
             self.push()
-
-    def scrape_of(self, tool: str, url: str) -> str | None:
-        """Return the id of a tool's scrape of a URL in this attempt or an earlier one, or None."""
-        return self._record.scrapes.get(f"{tool} {url}")
-
-    def request_id(self, call: Mapping[str, Any]) -> str:
-        """Return the idempotency key of a call to a data provider. Repeating an earlier attempt's call is free.
-
-        Each unbilled failure of the call changes the key: the service would repeat that response.
-        """
-        identity = JobIdentity.of(self._attempt)
-        return identity.request_id(call, self._record.failed.get(identity.request_id(call), 0))
-
-    def add_failure(self, call: Mapping[str, Any]) -> None:
-        """Record that a call to a data provider failed without being billed."""
-        key = JobIdentity.of(self._attempt).request_id(call)
-        self._record.failed[key] = self._record.failed.get(key, 0) + 1
-        self._write()
-        self.push()
 
     def add_search(self, query: str, conn_id: str) -> None:
         """Record a search."""
@@ -92,24 +66,16 @@ class AgentSources:
         self._conn_id = conn_id
         self.push()
 
-    def add_page(
-        self, tool: str, asked: str, url: str, title: str, conn_id: str, scrape_id: str | None = None
-    ) -> None:
+    def add_page(self, tool: str, asked: str, url: str, title: str, conn_id: str) -> None:
         """Record a page or site that was read.
 
         :param url: the URL after redirects.
         """
-        key = f"{tool} {asked}"
-        self._record.sources[key] = _Source(tool, url, title)
-        if scrape_id:
-            self._record.scrapes[key] = scrape_id
+        self._record.sources[f"{tool} {asked}"] = _Source(tool, url, title)
         self._conn_id = conn_id
-        self._write()
-        self.push()
-
-    def _write(self) -> None:
         with self._ledger.lock:
             self._attempt.write(_KEY, self._record)
+        self.push()
 
     def push(self) -> None:
         """Push the sources, and the credits of all calls."""

@@ -14,9 +14,11 @@ from typing import Any
 
 import pendulum
 from airflow.providers.common.ai.operators.agent import AgentOperator
+from airflow.providers.common.ai.toolsets.hook import HookToolset
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import dag, task
 
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 
@@ -53,16 +55,15 @@ def webdata_change_review():
     look = AgentOperator(
         task_id="look",
         llm_conn_id="pydanticai_default",
-        system_prompt="You watch a competitor's prices. Read the pages, and propose in a few sentences what to do.",
-        prompt="These pages have changed:\n{{ ti.xcom_pull('changed_pages') | join('\n') }}",
+        system_prompt="You watch a competitor's prices. Read the check with the changes of its pages, and the pages "
+        "where you need more. Propose in a few sentences what to do.",
+        prompt="Check {{ ti.xcom_pull('run_check')['id'] }} of the monitor "
+        "{{ ti.xcom_pull('keep_monitor', key='monitor_id') }} found changes of these pages:\n"
+        "{{ ti.xcom_pull('changed_pages') | join('\n') }}",
         toolsets=[
-            WebDataToolset(
-                tools=["read_page", "extract_page"],
-                allowed_domains=["shop.example"],
-                max_credits=30,
-                # Current pages, not those of the service's cache.
-                max_age=0,
-            )
+            WebDataToolset(allowed_domains=["shop.example"], max_credits=30),
+            # The check has the differences of each page, as of its visit. Reading it is free.
+            HookToolset(WebDataHook(), allowed_methods=["get_monitor_check"]),
         ],
         retries=2,
         retry_delay=timedelta(minutes=1),

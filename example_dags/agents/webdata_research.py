@@ -47,12 +47,8 @@ def webdata_research():
         output_type=Findings,
         serialize_output=True,
         toolsets=[
-            WebDataToolset(
-                tools=["web_search", "read_page", "read_file"],
-                # Hard limits, which neither the model nor a page can exceed.
-                max_credits=60,
-                max_calls=30,
-            )
+            # Hard limits, which neither the model nor a page can exceed.
+            WebDataToolset(max_credits=60, max_calls=30)
         ],
         usage_limits={"request_limit": 40},
         # A retry continues at the failed step; earlier steps are not billed again.

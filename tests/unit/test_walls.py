@@ -1,7 +1,7 @@
-"""Modules that an import loads at run time, where the import linter cannot see them.
+"""Imports that the import linter cannot judge: circles of files, imports for types, and modules loaded at run time.
 
-Each case is a fork of one process, which imports Airflow in between. A case therefore starts with the modules of its
-stage and of nothing else.
+Each case of an import at run time is a fork of one process, which imports Airflow in between. A case therefore starts
+with the modules of its stage and of nothing else.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 
+import grimp
 import pytest
 
 from tests.unit.test_contract import TASKS
@@ -167,3 +169,20 @@ def failures() -> dict[str, str]:
 @pytest.mark.parametrize("case", [case for _, cases in STAGES for case in cases])
 def test_import(failures: dict[str, str], case: str) -> None:
     assert failures[case] == ""
+
+
+def test_no_files_import_each_other() -> None:
+    """Imports for types and imports in functions count."""
+    graph = grimp.build_graph(PACKAGE, "webdata_sandbox", cache_dir=None)
+    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as circle:
+        pytest.fail(" is imported by\n".join(circle.args[1]), pytrace=False)
+
+
+def test_a_run_imports_its_task_for_types_only() -> None:
+    graph = grimp.build_graph(PACKAGE, exclude_type_checking_imports=True, cache_dir=None)
+    above = [f"{PACKAGE}.{room}" for room in ("base", "operators", "sensors")]
+    found = [(room, graph.find_shortest_chain(f"{PACKAGE}.runs", room, as_packages=True)) for room in above]
+    assert found == [(room, None) for room in above]

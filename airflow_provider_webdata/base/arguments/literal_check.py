@@ -30,6 +30,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from airflow_provider_webdata.common.literals import is_template
+from airflow_provider_webdata.common.spelling import snake_case
 
 Rule = Sequence[Any]
 
@@ -45,11 +46,6 @@ def field_rules(model: str) -> Mapping[str, Rule]:
     """Return the rules of a request model by field, written by tools/operator_fields.py."""
     # An import parses none of them: a DAG file needs the rules of a few models.
     return msgspec.json.decode(_RULES[model], type=dict[str, list[Any]])
-
-
-def snake_case(name: str) -> str:
-    """Return the Python name for a wire name."""
-    return name if name.islower() else re.sub(r"(?<=[a-z0-9])([A-Z]+)", r"_\1", name).lower()
 
 
 def may_be_wrong(rule: Rule, value: Any) -> bool:

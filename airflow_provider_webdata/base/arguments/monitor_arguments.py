@@ -11,7 +11,7 @@ from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from airflow_provider_webdata.runs.monitors.check import PagesWanted
+    from airflow_provider_webdata.states.checks import PagesWanted
 
 PAGE_STATUSES = ("same", "new", "changed", "removed", "error")
 WEBHOOK_EVENTS = ("monitor.page", CHECK_COMPLETED)

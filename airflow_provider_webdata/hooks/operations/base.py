@@ -29,18 +29,17 @@ class Operations:
         max_credits: float | None = None,
         max_calls: int | None = None,
         allowed_domains: Iterable[str] | None = None,
-        blocked_domains: Iterable[str] | None = None,
     ) -> Self:
         """Return another hook of the same connection that refuses calls that exceed a limit, before they are sent.
 
-        It also refuses private hosts, `extra_body`, and `get_conn()`. Close it separately.
+        It also refuses private hosts in `url` and `urls`, `extra_body`, and `get_conn()`. Close it separately.
 
         :param max_credits: maximum total cost of all its calls at the highest documented prices, in credits. Calls
             without a documented price bound are refused. None: no limit.
         :param max_calls: maximum number of billed calls. None: no limit.
         :param allowed_domains: host names, including their subdomains, that may be visited. A host listed here may be
-            private. None: all public hosts.
-        :param blocked_domains: host names, including their subdomains, that may not be visited.
+            private. The hook sends only searches, scrapes, and maps, without actions, and refuses every other call.
+            None: all public hosts.
         :raises ArgumentError: a limit is not a number of at least 0, or a domain is not a host name.
         """
         from airflow_provider_webdata.hooks.call_guard import CallGuard
@@ -51,7 +50,6 @@ class Operations:
             max_credits=max_credits,
             max_calls=max_calls,
             allowed_domains=allowed_domains,
-            blocked_domains=blocked_domains,
             ledger=ledger_of_process(self.webdata_conn_id, max_credits, name, self._bills),
         )
         return self.guarded_by(guard)

@@ -28,14 +28,12 @@ from airflow_provider_webdata.waiting.check_target import CheckTarget
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Literal, TypeAlias
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonitorOperator
     from airflow_provider_webdata.operators.monitor.run import WebDataRunMonitorOperator
     from airflow_provider_webdata.runs.run import Run
-
-    PagesWanted: TypeAlias = bool | Literal["changed"] | tuple[str, ...]
+    from airflow_provider_webdata.states.checks import PagesWanted
 
 CHECK_WAIT_SECONDS = 7 * 86400.0
 
@@ -206,9 +204,7 @@ def _outcome(check: Mapping[str, Any], pages: Sequence[Mapping[str, Any]]) -> st
     return trimmed(text) + ("" if used is None else f"; {credits_text(used)} credits")
 
 
-def _pages(
-    hook: WebDataHook, monitor_id: str, check_id: str, pages: bool | str | tuple[str, ...]
-) -> list[dict[str, Any]]:
+def _pages(hook: WebDataHook, monitor_id: str, check_id: str, pages: PagesWanted) -> list[dict[str, Any]]:
     statuses: Sequence[str | None] = CHANGED_STATUSES if pages == "changed" else (None,)
     if isinstance(pages, tuple):
         statuses = pages

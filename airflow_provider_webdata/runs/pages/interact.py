@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import ClientError, InvalidRequestError, trimmed
 from airflow_provider_webdata.api.models import ExecuteRequest, InteractRequest, ScrapeInteractRequest
-from airflow_provider_webdata.base.arguments.literal_check import snake_case
 from airflow_provider_webdata.common.arguments import as_list, checked_text
 from airflow_provider_webdata.common.secret_text import without_secrets
+from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.failures import StepFailedError

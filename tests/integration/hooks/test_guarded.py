@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import io
 import json
 import re
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -22,9 +20,8 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
 )
 from airflow_provider_webdata.api.models import DataTool
-from airflow_provider_webdata.api.models.base import RequestModel
-from airflow_provider_webdata.api.prices import INCLUDED
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.hooks.calls import Call
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
 from tests.integration.hooks.conftest import one_hook
@@ -89,23 +86,11 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         {"allowed_domains": ["river.example"]},
         r"evil\.example is not among the allowed domains \(river\.example\)",
     ),
-    "one of many": (
-        "start_batch_scrape",
-        ({"urls": [PAGE, "https://evil.example/"]},),
-        {"blocked_domains": ["evil.example"]},
-        "evil.example is a blocked domain",
-    ),
-    "leaves the site": (
-        "start_crawl",
-        ({"url": PAGE, "allowExternalLinks": True},),
-        {"allowed_domains": ["river.example"]},
-        "may visit any domain",
-    ),
     "clicks away": (
         "scrape",
         ({"url": PAGE, "actions": [{"type": "click", "selector": "a"}]},),
         {"allowed_domains": ["river.example"]},
-        "may visit any domain",
+        "actions may visit any domain",
     ),
     "clicks away in a search": (
         "search",
@@ -115,22 +100,14 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
                 "scrapeOptions": {"formats": ["markdown"], "actions": [{"type": "wait", "milliseconds": 1}]},
             },
         ),
-        {"blocked_domains": ["evil.example"]},
-        "may visit any domain",
+        {"allowed_domains": ["river.example"]},
+        "actions may visit any domain",
     ),
-    "agent anywhere": ("start_agent", ({"prompt": "p"},), {"blocked_domains": ["a.example"]}, "any domain"),
-    "browser anywhere": ("open_session", ({},), {"allowed_domains": ["a.example"]}, "any domain"),
     "code in another's browser": (
         "execute",
         (ID, {"code": "1"}),
         {},
         "this guarded hook did not open the session",
-    ),
-    "code anywhere": (
-        "execute",
-        (ID, {"code": "1"}),
-        {"max_credits": 0, "allowed_domains": ["a.example"]},
-        "code in a browser session may visit any domain",
     ),
     "search elsewhere": (
         "search",
@@ -144,30 +121,6 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         {"allowed_domains": ["river.example"]},
         "exclude_domains cannot be combined with",
     ),
-    "search of a blocked subdomain": (
-        "search",
-        ({"query": "q", "includeDomains": ["River.example"]},),
-        {"blocked_domains": ["admin.river.example"]},
-        "include_domains: river.example includes the blocked domain admin.river.example",
-    ),
-    "scrape of a blocked subdomain": (
-        "search",
-        ({"query": "q", "scrapeOptions": {"formats": ["markdown"]}},),
-        {"allowed_domains": ["river.example"], "blocked_domains": ["admin.river.example"]},
-        "includes the blocked domain admin.river.example, which a search cannot exclude",
-    ),
-    "crawl of a blocked subdomain": (
-        "start_crawl",
-        ({"url": "https://www.river.example/", "allowSubdomains": True},),
-        {"blocked_domains": ["admin.river.example"]},
-        "allow_subdomains: river.example includes the blocked domain admin.river.example",
-    ),
-    "crawl of siblings": (
-        "start_crawl",
-        ({"url": "https://docs.river.example/", "allowSubdomains": True},),
-        {"allowed_domains": ["docs.river.example"]},
-        "allow_subdomains: not all subdomains of river.example are allowed",
-    ),
     "search nowhere": (
         "search",
         ({"query": "q"},),
@@ -180,69 +133,18 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         {"allowed_domains": ["fd00::5", "my_host.example"]},
         r"a search can be limited to none of \['fd00::5', 'my_host.example'\]",
     ),
-    "scrape of what cannot be excluded": (
-        "search",
-        ({"query": "q", "scrapeOptions": {"formats": ["markdown"]}},),
-        {"blocked_domains": ["my_host.example"]},
-        "my_host.example is a blocked domain, which a search cannot exclude",
-    ),
     "monitor at any cost": (
         "update_monitor",
         ("m", {"name": "n"}),
         {"max_credits": 100},
         "is unknown",
     ),
-    "policy for all": (
-        "replace_threat_policy",
-        ({"mode": "off"},),
-        {"blocked_domains": ["a.example"]},
-        "may visit any domain",
-    ),
     "private": ("scrape", ({"url": "http://169.254.169.254/"},), {}, "169.254.169.254 is a private address"),
     "private crawl": ("start_crawl", ({"url": "http://10.0.0.1/"},), {}, "private address"),
-    "foreign webhook": (
-        "start_crawl",
-        ({"url": PAGE, "webhook": {"url": "https://evil.example/"}},),
-        {"allowed_domains": ["river.example"]},
-        "evil.example is not among the allowed domains",
-    ),
-    "private webhook": ("start_batch_scrape", ({"urls": [PAGE], "webhook": INSIDE},), {}, "private address"),
-    "private webhook of a monitor": ("update_monitor", ("m", {"webhook": INSIDE}), {}, "private address"),
-    "private monitor": ("create_monitor", ({**MONITOR, "targets": [INSIDE]},), {}, "private address"),
-    "private site of a monitor": (
-        "create_monitor",
-        ({**MONITOR, "targets": [{"type": "crawl", "url": INSIDE}]},),
-        {},
-        "private address",
-    ),
     "private agent": ("start_agent", ({"prompt": "p", "urls": ["http://[::1]/"]},), {}, "private address"),
 }
 
 
-def url_fields(model: type[RequestModel], path: str = "") -> Iterator[str]:
-    """Yield the fields with URLs in a request, and in its parts."""
-    for name, field in model.model_fields.items():
-        if "url" in name and "bool" not in str(field.annotation):
-            yield f"{path}{name}"
-        for part in re.findall(r"airflow_provider_webdata\.([\w.]+)\.(\w+)", str(field.annotation)):
-            inner = getattr(importlib.import_module(f"airflow_provider_webdata.{part[0]}"), part[1])
-            if isinstance(inner, type) and issubclass(inner, RequestModel):
-                yield from url_fields(inner, f"{path}{name}.")
-
-
-def test_the_guard_knows_each_url_of_a_request() -> None:
-    """Of a billed call, or of one that changes a monitor."""
-    guarded = [
-        endpoint.request()
-        for endpoint in ENDPOINTS.values()
-        if endpoint.request
-        and (endpoint.price not in (None, INCLUDED) or endpoint.method in {"PATCH", "PUT"})
-    ]
-    found = {path for model in guarded for path in url_fields(model)}
-    assert found == {"url", "urls", "webhook.url", "targets.url", "targets.urls"}
-
-
-@pytest.mark.rule("crawl-scope")
 async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) -> None:
     for name, (method, arguments, caps, part) in REFUSED.items():
         guarded = hook.guarded(**caps)
@@ -252,6 +154,35 @@ async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) ->
         assert "(WD-027)" in str(refused.value), name
         await settled(guarded.close())
     assert sandbox.control.requests() == []
+
+
+DOMAINS = {"allowed_domains": ["river.example"]}
+SENT_WITHIN_DOMAINS = {"search", "scrape", "map"}
+
+
+async def test_within_domains_every_other_call_is_refused_by_its_name(
+    kind_of_hook: Any, sandbox: Any, connect: Any
+) -> None:
+    """Also a call that reads, cancels, or is free."""
+    connect(sandbox.url, sandbox.api_key)
+    hook = kind_of_hook().guarded(**DOMAINS)
+    for name, endpoint in ENDPOINTS.items():
+        if name in SENT_WITHIN_DOMAINS:
+            continue
+        path = dict.fromkeys(re.findall(r"{(\w+)}", endpoint.path), "x")
+        with pytest.raises(CallRefusedError) as refused:
+            await settled(hook._execute(Call(endpoint, path=path)))
+        assert str(refused.value).startswith(
+            f"{endpoint.label}: the call was not sent: with allowed_domains"
+        ), name
+    assert sandbox.control.requests() == []
+    for name in SENT_WITHIN_DOMAINS:
+        request = {"query": "river"} if name == "search" else {"url": PAGE}
+        assert await settled(getattr(hook, name)(request))
+    assert {request["path"] for request in sandbox.control.requests()} == {
+        f"/v2/{name}" for name in SENT_WITHIN_DOMAINS
+    }
+    await settled(hook.close())
 
 
 async def test_code_runs_in_a_session_of_the_guard(hook: Any, sandbox: Any) -> None:
@@ -277,13 +208,12 @@ async def test_unchecked_calls_are_refused(hook: Any, sandbox: Any) -> None:
 
 
 async def test_credits_are_counted_as_they_are_spent(hook: Any, sandbox: Any) -> None:
-    guarded = hook.guarded(max_credits=8, allowed_domains=["river.example"])
+    guarded = hook.guarded(max_credits=8)
     found = await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
     assert found.data.metadata.credits_used == 1
     await settled(guarded.map({"url": PAGE}))
     results = await settled(guarded.search({"query": "river", "limit": 5}))
     assert results.credits_used == 2
-    assert sandbox.control.requests("/v2/search")[0]["body"]["includeDomains"] == ["river.example"]
     # 4 are spent, and a page may cost 5.
     with pytest.raises(CallRefusedError, match="4 of max_credits=8 are left"):
         await settled(guarded.scrape({"url": PAGE, **BOUNDED}))
@@ -330,46 +260,28 @@ async def test_searches_of_an_index_are_counted(hook: Any) -> None:
     await settled(guarded.close())
 
 
-@one_hook
-async def test_subdomains_of_an_allowed_domain_are_crawled(hook: Any) -> None:
-    caps = {"allowed_domains": ["river.example"], "blocked_domains": ["evil.example"]}
-    with hook.guarded(**caps) as guarded:
-        assert guarded.start_crawl({"url": PAGE, "limit": 1, "allowSubdomains": True}).id
-
-
-FILTERS: list[tuple[dict[str, list[str]], dict[str, list[str]], dict[str, list[str]]]] = [
-    # The caps, the filter of the caller, and the one that is sent. Some hosts cannot be in a filter.
-    (
-        {"blocked_domains": ["evil.example", "my_host.example"]},
-        {"excludeDomains": ["shop.example"]},
-        {"excludeDomains": ["shop.example", "evil.example"]},
-    ),
-    ({"blocked_domains": ["my_host.example", "fd00::5"]}, {}, {}),
-    ({"allowed_domains": ["fd00::5", "river.example"]}, {}, {"includeDomains": ["river.example"]}),
-    (
-        {
-            "allowed_domains": ["river.example", "evil.example"],
-            "blocked_domains": ["evil.example", "a.river.example"],
-        },
-        {},
-        {"includeDomains": ["river.example"]},
-    ),
+# The allowed domains, the filter of the caller, and the one that is sent. Some hosts cannot be in a filter.
+FILTERS: list[tuple[list[str], dict[str, list[str]], list[str]]] = [
+    (["river.example", "shop.example"], {}, ["river.example", "shop.example"]),
+    (["fd00::5", "river.example"], {}, ["river.example"]),
+    (["river.example", "shop.example"], {"includeDomains": ["docs.river.example"]}, ["docs.river.example"]),
 ]
 
 
 @one_hook
-@pytest.mark.parametrize(("caps", "given", "expected"), FILTERS)
+@pytest.mark.parametrize(("allowed", "given", "expected"), FILTERS)
 async def test_a_search_is_limited_to_the_domains(
-    hook: Any, sandbox: Any, caps: Any, given: Any, expected: Any
+    hook: Any, sandbox: Any, allowed: Any, given: Any, expected: Any
 ) -> None:
-    with hook.guarded(**caps) as guarded:
+    with hook.guarded(allowed_domains=allowed) as guarded:
         guarded.search({"query": "river", **given})
     (sent,) = sandbox.control.requests("/v2/search")
-    assert {name: sent["body"][name] for name in sent["body"] if name.endswith("Domains")} == expected
+    found = {name: sent["body"][name] for name in sent["body"] if name.endswith("Domains")}
+    assert found == {"includeDomains": expected}
 
 
 async def test_a_file_counts(hook: Any, sandbox: Any) -> None:
-    guarded = hook.guarded(max_credits=1, allowed_domains=["river.example"])
+    guarded = hook.guarded(max_credits=1)
     assert (await settled(guarded.parse(io.BytesIO(b"<p>The river.</p>"), "river.html"))).data.markdown
     with pytest.raises(CallRefusedError, match="0 of max_credits"):
         await settled(guarded.parse(io.BytesIO(b"<p>The river.</p>"), "river.html"))

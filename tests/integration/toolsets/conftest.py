@@ -33,6 +33,6 @@ def obey() -> Callable[..., str]:
     from tests.support.obedient_model import obedient_model
 
     def run(prompt: str, *toolsets: Any) -> str:
-        return str(Agent(obedient_model(), toolsets=toolsets, retries=9).run_sync(prompt).output)
+        return str(Agent(obedient_model(), toolsets=toolsets, retries=99).run_sync(prompt).output)
 
     return run

@@ -29,6 +29,9 @@ def play(messages, info):
     if name == "say":
         return ModelResponse(parts=[TextPart(given)])
     name = info.output_tools[0].name if name == "return" else name
+    if name == "read the check":
+        _, check, _, _, _, monitor, *_ = str(messages[0].parts[-1].content).split()
+        name, given = "get_monitor_check", {{"monitor_id": monitor, "check_id": check}}
     return ModelResponse(parts=[ToolCallPart(name, given)])
 
 def model_of(hook):
@@ -87,7 +90,11 @@ def test_a_change_is_reviewed_by_a_person(airflow: Airflow, sandbox: Any, tmp_pa
     sandbox.control.configure(check_seconds=0)
 
     def review(response: str) -> Outcome:
-        steps = [["read_page", {"url": KETTLES}], ["say", "Lower our price to 19 EUR."]]
+        steps = [
+            ["read the check", {}],
+            ["read_page", {"url": KETTLES}],
+            ["say", "Lower our price to 19 EUR."],
+        ]
         responses = f"\nresponses = {{'approve': {response!r}}}\n"
         return run(airflow, sandbox, "webdata_change_review", steps, tmp_path, responses)
 

@@ -7,9 +7,7 @@ import json
 import re
 from typing import Any
 
-import pytest
-
-from airflow_provider_webdata.toolsets.web_tools import FILE_PAGES, WebTools
+from airflow_provider_webdata.toolsets.web_tools import MAX_CHARS, MAX_PAGES, WebTools
 from airflow_provider_webdata.toolsets.webdata import TOOLS, WebDataToolset, _definition
 from tests.integration.toolsets.test_agent_examples import SCRIPTED
 from tests.integration.toolsets.test_web_tools import FLOODS, call
@@ -60,6 +58,14 @@ def test_the_first_agent(airflow: Airflow, sandbox: Any) -> None:
     assert done.xcom["levels.sources"][0]["url"] == FLOODS
 
 
+def test_the_other_calls(airflow: Airflow, sandbox: Any) -> None:
+    steps = [["search_papers", {"request": {"query": "rain", "k": 1}}], ["say", "Six hours later."]]
+    done = run(airflow, sandbox, named(snippet("paper_agent")) + SCRIPTED.format(steps=json.dumps(steps)))
+    assert done.run["state"] == "success", done.log[-5000:]
+    assert done.xcom["papers.return_value"] == "Six hours later."
+    assert [request["path"] for request in sandbox.control.requests()] == ["/v2/search/research/papers"]
+
+
 def test_the_guarded_hook(airflow: Airflow, sandbox: Any) -> None:
     done = run(airflow, sandbox, named(snippet("guarded_hook")))
     assert done.run["state"] == "success", done.log[-5000:]
@@ -84,21 +90,17 @@ def test_the_tables_name_tools_and_arguments() -> None:
     assert arguments == set(inspect.signature(WebDataToolset).parameters)
 
 
-@pytest.mark.parametrize(
-    ("argument", "told"),
-    [("max_chars", "default 20,000"), ("max_retries", "default 5"), ("max_chars", "at least 100")],
-)
-def test_the_tables_name_the_defaults(argument: str, told: str) -> None:
-    (row,) = (row for row in rows("Arguments") if row[0] == f"`{argument}`")
-    default = inspect.signature(WebDataToolset).parameters[argument].default
-    assert told in row[1]
-    assert told == "at least 100" or told == f"default {default:,}"
-
-
 def test_the_tools_read_as_much_as_the_table_says() -> None:
-    (row,) = (row for row in rows("The tools") if row[0] == "`read_file`")
-    assert f"the first {FILE_PAGES} pages" in row[2]
+    (row,) = (row for row in rows("The tools") if row[0] == "`read_page`")
+    assert f"1 to {MAX_PAGES}" in row[1]
+    assert f"parts of {MAX_CHARS:,} characters" in row[2]
     assert "at most 100" in str(inspect.getdoc(WebTools.list_site))
+
+
+def test_the_page_shows_how_a_model_sees_one_tool(obey: Any, sandbox: Any) -> None:
+    (shown,) = re.findall(r"`(WebDataToolset\(\.\.\.\)\S*\(lambda[^`]*)`", TEXT)
+    toolset = eval(shown.replace("(...)", "()"), {"WebDataToolset": WebDataToolset})
+    assert json.loads(obey("", toolset))["tools"] == ["read_page"]
 
 
 def test_without_domains_what_the_model_knows_can_leave(obey: Any, sandbox: Any) -> None:

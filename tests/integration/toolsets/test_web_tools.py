@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import re
-import sqlite3
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,18 +14,18 @@ from pydantic_ai.messages import ModelResponse, TextPart, ToolCallPart
 from pydantic_ai.models.function import FunctionModel
 
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.toolsets import sources
+from airflow_provider_webdata.toolsets.web_tools import MAX_CHARS
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.support.direct import StateStore, TaskInstance, context_of
-from tests.support.fault_server import FaultServer, Step, answer
+from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
 from webdata_sandbox.server import SandboxServer
 
 FLOODS = "https://river.example/floods"
+TITLE = "River level rises after a week of rain - River Gazette"
 LONG = "https://river.example/long"
-TEXT = "\n\n".join(f"Paragraph {number} of the river." for number in range(100))
+TEXT = "\n\n".join(f"Paragraph {number} of the river." for number in range(2000))
 
 
 def call(name: str, **arguments: Any) -> str:
@@ -100,7 +97,7 @@ def test_a_search_within_domains(obey: Any, sandbox: Any) -> None:
 
 def test_a_long_page_comes_in_parts_and_is_paid_for_once(obey: Any, sandbox: Any, attempt: Any) -> None:
     sandbox.control.set_page(LONG, markdown=TEXT, title="Long")
-    toolset, parts, offset = WebDataToolset(max_chars=1000, max_age=0), [], 0
+    toolset, parts, offset = WebDataToolset(), [], 0
     ti = attempt()
     while True:
         (part,) = results(obey(call("read_page", url=LONG, offset=offset), toolset))
@@ -110,16 +107,18 @@ def test_a_long_page_comes_in_parts_and_is_paid_for_once(obey: Any, sandbox: Any
             break
         offset = part["next_offset"]
         assert (
-            part["note"] == f"The text continues: call read_page again with the same url and offset={offset}."
+            part["note"]
+            == f"The text continues: call read_page again with offset={offset} and the same other arguments."
         )
         assert parts[-1].endswith("\n\n")
+        assert len(parts[-1]) <= MAX_CHARS
     assert "".join(parts) == TEXT
+    assert len(parts) > 1
     (sent,) = sandbox.control.requests("/v2/scrape")
     assert sent["body"] == {
         "url": LONG,
         "formats": ["markdown"],
         "parsers": [{"type": "pdf", "maxPages": 1}],
-        "maxAge": 0,
     }
     assert ti.xcom["creditsUsed"] == 1
     assert ti.xcom["sources"] == [{"tool": "read_page", "url": LONG, "title": "Long"}]
@@ -155,11 +154,17 @@ def test_an_extraction(obey: Any, sandbox: Any, attempt: Any) -> None:
 
 def test_a_file(obey: Any, sandbox: Any) -> None:
     url = "https://weather.example/reports/annual.pdf"
-    page, file = results(
-        obey(f"{call('read_page', url=url)}\n{call('read_file', url=url)}", WebDataToolset())
-    )
-    assert "Annual weather report" in file["untrusted"]["text"]
-    assert "Annual weather report" in page["untrusted"]["text"]
+    orders = [
+        call("read_page", url=url),
+        call("read_page", url=url, pages=20),
+        call("read_page", url=url, pages=20, offset=1),
+        call("read_page", url=url, pages=21),
+    ]
+    one, all_, again, too_many = results(obey("\n".join(orders), WebDataToolset()))
+    assert "Annual weather report" in one["untrusted"]["text"]
+    assert "Annual weather report" in all_["untrusted"]["text"]
+    assert again["untrusted"]["text"] == all_["untrusted"]["text"][1:]
+    assert too_many[0]["msg"] == "Input should be less than or equal to 20"
     sent = [request["body"]["parsers"][0]["maxPages"] for request in sandbox.control.requests("/v2/scrape")]
     assert sent == [1, 20]
 
@@ -226,170 +231,42 @@ def test_a_missing_connection_is_retried_as_by_operators(obey: Any) -> None:
         obey(call("read_page", url=FLOODS), WebDataToolset("nowhere"))
 
 
-def test_what_was_read_is_kept(
-    obey: Any, sandbox: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(tmp_path / "read")))
-    (file,) = (tmp_path / "read").iterdir()
-    document = json.loads(file.read_text())
-    assert re.fullmatch(r"[0-9a-f]{32}\.jsonl", file.name)
-    assert "412 cm" in document["markdown"]
-
-    database = tmp_path / "pages.db"
-    monkeypatch.setenv("AIRFLOW_CONN_PAGES", json.dumps({"conn_type": "sqlite", "host": str(database)}))
-    load = WebDataToTableOperator(task_id="load", path=str(file), table="pages", conn_id="pages")
-    load.execute(context_of(TaskInstance()))
-    with sqlite3.connect(database) as connected:
-        assert connected.execute("SELECT source_url FROM pages").fetchall() == [(FLOODS,)]
-
-
-def test_a_page_that_could_not_be_saved_is_saved_by_the_retry(
-    obey: Any, sandbox: Any, tmp_path: Path, attempt: Any
-) -> None:
-    folder = tmp_path / "read"
+def test_another_attempt_reads_again_and_holds_the_cap(obey: Any, sandbox: Any, attempt: Any) -> None:
+    order = call("read_page", url=FLOODS)
     attempt(1)
-    toolset = WebDataToolset(save_to=str(folder))
-    obey("", toolset)
-    folder.rmdir()
-    folder.touch()
-    with pytest.raises(StorageError):
-        obey(call("read_page", url=FLOODS), toolset)
-    folder.unlink()
-
-    attempt(2)
-    obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(folder)))
-    (file,) = folder.iterdir()
-    assert "412 cm" in json.loads(file.read_text())["markdown"]
-    assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["POST", "GET"]
-
-
-def test_tools_save_one_url_in_separate_files(
-    obey: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The service may report no id: a page's own tag replaces it."""
-    metadata = {"scrapeId": 7}
-    page = json.dumps({"success": True, "data": {"markdown": "x", "metadata": metadata}})
-    server = FaultServer([answer(body=page)])
-    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    orders = [call(tool, url=FLOODS) for tool in ("read_page", "read_file")]
-    obey("\n".join(orders), WebDataToolset(save_to=str(tmp_path)))
-    server.close()
-    assert len([*tmp_path.iterdir()]) == 2
-
-
-def test_a_page_neither_names_nor_marks_its_file(
-    obey: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, attempt: Any
-) -> None:
-    data = {"markdown": "x", "metadata": {"scrapeId": "../../x"}, "webdataTombstone": "document"}
-    page = {"success": True, "data": data}
-    server = FaultServer([answer(body=json.dumps(page))])
-    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    attempt()
-    folder = tmp_path / "a" / "b"
-    obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(folder)))
-    server.close()
-    (file,) = tmp_path.rglob("*.jsonl")
-    assert file.parent == folder
-    assert "webdataTombstone" not in json.loads(file.read_text())
-
-
-def test_a_folder_without_a_name_is_not_the_root(obey: Any, sandbox: Any) -> None:
-    with pytest.raises(AirflowFailException, match=r"save_to is empty[\s\S]* \(WD-005\)"):
-        obey(call("read_page", url=FLOODS), WebDataToolset(save_to=""))
-
-
-def test_a_folder_that_cannot_be_written_costs_nothing(obey: Any, sandbox: Any, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(AirflowFailException, match=r"cannot be written [\s\S]* \(WD-005\)"):
-        obey(call("read_page", url=FLOODS), WebDataToolset(save_to=str(tmp_path / "file")))
-    assert sandbox.control.requests() == []
-
-
-def test_another_attempt_pays_nothing_again_and_holds_the_cap(obey: Any, sandbox: Any, attempt: Any) -> None:
-    attempt(1)
-    orders = f"{call('web_search', query='river')}\n{call('read_page', url=FLOODS)}"
-    toolset = WebDataToolset(max_credits=8)
-    obey(orders, toolset)
+    obey(f"{call('web_search', query='river')}\n{order}", WebDataToolset(max_credits=8))
     sandbox.control.clear_requests()
 
     ti = attempt(2)
-    (read, refused) = results(
-        obey(
-            f"{call('read_page', url=FLOODS)}\n{call('read_page', url='https://river.example/salmon', offset=0)}",
-            WebDataToolset(max_credits=7),
-        )
-    )
+    salmon = call("read_page", url="https://river.example/salmon")
+    read, refused = results(obey(f"{order}\n{salmon}", WebDataToolset(max_credits=8)))
     assert "412 cm" in read["untrusted"]["text"]
-    assert refused.endswith("4 of max_credits=7 are left")
-    # The page came from the scrape that was paid for.
-    assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["GET"]
-    assert ti.xcom["creditsUsed"] == 3
+    assert refused.endswith("4 of max_credits=8 are left")
+    assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["POST"]
+    assert ti.xcom["creditsUsed"] == 4
     assert [source["url"] for source in ti.xcom["sources"]] == [FLOODS]
 
-    # Clearing the task begins anew: what was read may be old, and the cap is whole again.
-    sandbox.control.clear_requests()
+    # Clearing the task begins anew: the cap is whole again.
     ti = attempt(3, max_tries=5)
-    obey(call("read_page", url=FLOODS), WebDataToolset(max_credits=5))
-    assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["POST"]
-    assert ti.xcom["credits"]["used"] == 4
+    obey(call("list_site", url="https://river.example/"), WebDataToolset(max_credits=1))
+    assert ti.xcom["credits"]["used"] == 5
+    assert [source["tool"] for source in ti.xcom["sources"]] == ["list_site"]
 
 
-def test_a_server_that_keeps_no_scrapes_scrapes_again(
-    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
+def test_sources_of_an_earlier_attempt_are_reported(
+    obey: Any, sandbox: Any, attempt: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with SandboxServer(profile="self-hosted") as own:
-        text = connection_text(own.url, own.api_key, server="self-hosted")
-        monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", text)
-        for number in (1, 2):
-            attempt(number)
-            (read,) = results(obey(call("read_page", url=FLOODS), WebDataToolset()))
-            assert "412 cm" in read["untrusted"]["text"]
-
-
-def test_a_refused_lookup_scrapes_again_and_a_failed_one_does_not(
-    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
-) -> None:
-    page = answer(
-        body=json.dumps({"success": True, "data": {"markdown": "x", "metadata": {"scrapeId": "a"}}})
-    )
-    refused, limited, down, denied = (answer(status, '{"error": "no"}') for status in (400, 429, 500, 401))
-    server = FaultServer([page, refused, page, limited, down, page, denied])
-    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url, retry_budget=0))
-    order = call("read_page", url=FLOODS)
-    told = []
-    for number, times in ((1, 1), (2, 1), (3, 3)):
-        attempt(number)
-        toolset = WebDataToolset()
-        told += [one for _ in range(times) for one in results(obey(order, toolset))]
-    attempt(4)
-    with pytest.raises(AirflowFailException):
-        obey(order, WebDataToolset())
-    server.close()
-    seen = [json.loads(one)["failed"] if isinstance(one, str) else one["untrusted"]["text"] for one in told]
-    assert seen == ["x", "x", "read_page: HTTP 429", "read_page: HTTP 500", "x"]
-    methods = [request.method for request in server.requests]
-    assert " ".join(methods) == "POST GET POST GET GET GET GET"
-
-
-def test_a_temporary_error_of_a_site_ends_with_the_attempt(
-    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any
-) -> None:
-    def page(status: int) -> Step:
-        metadata = {"scrapeId": "a", "statusCode": status}
-        return answer(body=json.dumps({"success": True, "data": {"markdown": "x", "metadata": metadata}}))
-
-    server = FaultServer([page(503), page(503), page(404), page(404)])
-    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    notes = []
-    for number in (1, 2, 3):
-        attempt(number)
-        toolset = WebDataToolset()
-        for _ in range(2):
-            (read,) = results(obey(call("read_page", url=FLOODS), toolset))
-            notes.append(read["note"])
-    server.close()
-    assert [note.split(":")[0][-3:] for note in notes] == ["503"] * 2 + ["404"] * 4
-    assert [request.method for request in server.requests] == ["POST", "GET", "POST", "GET"]
+    """A durable run repeats no call. A damaged record of them ends no task."""
+    attempt(1)
+    obey(call("read_page", url=FLOODS), WebDataToolset())
+    ti = attempt(2)
+    obey("", WebDataToolset())
+    assert ti.xcom["sources"] == [{"tool": "read_page", "url": FLOODS, "title": TITLE}]
+    ti.store.set("webdata_agent", {**ti.store.get("webdata_agent"), "sources": 1})  # type: ignore[attr-defined]
+    ti = attempt(3)
+    obey("", WebDataToolset())
+    assert ti.xcom["sources"] == []
+    assert "The sources of earlier attempts are lost: record webdata_agent is damaged" in caplog.text
 
 
 def test_without_task_state_each_attempt_counts_by_itself(obey: Any, sandbox: Any, attempt: Any) -> None:
@@ -422,9 +299,7 @@ def test_a_server_that_does_not_bill_spends_no_credits(
     assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["unknown"], ti.xcom["creditsUsed"]) == (0, 0, 0)
 
 
-def test_tags_of_a_page_in_place_of_facts(
-    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any, tmp_path: Path
-) -> None:
+def test_tags_of_a_page_in_place_of_facts(obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any) -> None:
     odd = {
         "url": ["https://evil.example/"],
         "title": ["a", "b"],
@@ -439,61 +314,44 @@ def test_tags_of_a_page_in_place_of_facts(
     )
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     ti = attempt()
-    (read,) = results(
-        obey(call("read_page", url=FLOODS), WebDataToolset(max_credits=9, save_to=str(tmp_path)))
-    )
+    (read,) = results(obey(call("read_page", url=FLOODS), WebDataToolset(max_credits=9)))
     server.close()
     assert read == {"url": FLOODS, "untrusted": {"url": FLOODS, "title": "", "text": "x"}}
     assert ti.xcom["sources"] == [{"tool": "read_page", "url": FLOODS, "title": ""}]
     assert ti.xcom["credits"]["unknown"] == 1
-    assert len([*tmp_path.iterdir()]) == 1
 
 
-def test_a_long_file_says_how_much_of_it_was_read(obey: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    metadata = {"numPages": 20, "totalPages": 44, "creditsUsed": 20}
+@pytest.mark.parametrize(
+    ("pages", "read", "total", "more"),
+    [(1, 1, 44, 20), (20, 20, 44, None), (1, 1, 3, 3), (5, 3, 3, None)],
+)
+def test_a_long_file_says_how_much_of_it_was_read(
+    obey: Any, monkeypatch: pytest.MonkeyPatch, pages: int, read: int, total: int, more: int | None
+) -> None:
+    metadata = {"numPages": read, "totalPages": total, "creditsUsed": read}
     page = {"success": True, "data": {"markdown": "x", "metadata": metadata}}
     server = FaultServer([answer(body=json.dumps(page))])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    (read,) = results(obey(call("read_file", url="https://river.example/long.pdf"), WebDataToolset()))
+    order = call("read_page", url="https://river.example/long.pdf", pages=pages)
+    (found,) = results(obey(order, WebDataToolset()))
     server.close()
-    assert read["note"] == "This file has 44 pages; only the first 20 were read."
+    advice = "" if more is None else f"; call read_page again with pages={more} to read more"
+    note = f"This file has {total} pages; only the first {read} were read{advice}."
+    assert found.get("note") == (note if read < total else None)
 
 
-def test_two_toolsets_tell_what_both_read(obey: Any, sandbox: Any, attempt: Any) -> None:
+@pytest.fixture
+def other(sandbox: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A second connection."""
+    monkeypatch.setenv("AIRFLOW_CONN_OTHER", connection_text(sandbox.url, sandbox.api_key))
+
+
+def test_two_toolsets_tell_what_both_read(obey: Any, other: None, attempt: Any) -> None:
     ti = attempt()
-    reader, finder = WebDataToolset(tools=["read_page"]), WebDataToolset(tools=["list_site"], id="finder")
-    obey(
-        f"{call('read_page', url=FLOODS)}\n{call('list_site', url='https://river.example/')}", reader, finder
-    )
+    orders = [call("read_page", url=FLOODS), call("other_list_site", url="https://river.example/")]
+    obey("\n".join(orders), WebDataToolset(), WebDataToolset("other").prefixed("other"))
     assert [source["tool"] for source in ti.xcom["sources"]] == ["read_page", "list_site"]
     assert ti.xcom["credits"]["byOperation"] == {"scrape": 1, "map": 1}
-
-
-@pytest.mark.parametrize("arrival", ["https://weather.example/", ["https://weather.example/"], None])
-def test_a_page_that_another_toolset_read_is_within_the_domains_of_this_one(
-    obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any, arrival: Any
-) -> None:
-    """Also if a tag of the page replaces its final URL."""
-    metadata = {"scrapeId": "a", "url": arrival, "statusCode": 200}
-    page = {"success": True, "data": {"markdown": "hush", "metadata": metadata}}
-    server = FaultServer([answer(body=json.dumps(page))])
-    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    attempt()
-    order = call("read_page", url=FLOODS)
-    toolsets = [
-        WebDataToolset(),
-        WebDataToolset(id="same"),
-        WebDataToolset(blocked_domains=["river.example"], id="asked"),
-        WebDataToolset(blocked_domains=["weather.example"], id="arrived"),
-    ]
-    read, again, asked, arrived = (results(obey(order, toolset))[0] for toolset in toolsets)
-    server.close()
-    assert read == again
-    assert asked.endswith("river.example is a blocked domain")
-    assert "the final URL of the page is forbidden or unknown" in arrived
-    assert "hush" not in asked + arrived
-    methods = [request.method for request in server.requests]
-    assert " ".join(methods) == "POST GET GET POST"
 
 
 def test_sources_contain_no_secret_of_a_url(obey: Any, sandbox: Any, attempt: Any) -> None:
@@ -505,19 +363,17 @@ def test_sources_contain_no_secret_of_a_url(obey: Any, sandbox: Any, attempt: An
     assert found == [(tool, f"{FLOODS}?api_key=***") for tool in tools]
 
 
-def test_each_toolset_has_its_own_cap_in_all_attempts(obey: Any, sandbox: Any, attempt: Any) -> None:
-    def toolsets() -> list[WebDataToolset]:
-        return [
-            WebDataToolset(tools=["list_site"], max_credits=2),
-            WebDataToolset(tools=["read_page"], max_credits=6, id="reader"),
-        ]
+def test_each_toolset_has_its_own_cap_in_all_attempts(obey: Any, other: None, attempt: Any) -> None:
+    def toolsets() -> list[Any]:
+        return [WebDataToolset(max_credits=6), WebDataToolset("other", max_credits=2).prefixed("other")]
 
     attempt(1)
-    obey(f"{call('list_site', url='https://river.example/')}\n{call('read_page', url=FLOODS)}", *toolsets())
+    orders = [call("other_list_site", url="https://river.example/"), call("read_page", url=FLOODS)]
+    obey("\n".join(orders), *toolsets())
     attempt(2)
     orders = [
-        call("list_site", url="https://shop.example/"),
-        call("list_site", url="https://weather.example/"),
+        call("other_list_site", url="https://shop.example/"),
+        call("other_list_site", url="https://weather.example/"),
         call("read_page", url="https://river.example/salmon"),
         call("read_page", url="https://river.example/market"),
     ]
@@ -554,7 +410,7 @@ def test_equal_calls_share_one(sandbox: Any, attempt: Any) -> None:
 
 
 def test_long_results_are_cut(obey: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    long = "A word. " * 2000
+    long = "A word. " * 9000
     body = {
         "success": True,
         "data": {
@@ -562,7 +418,7 @@ def test_long_results_are_cut(obey: Any, monkeypatch: pytest.MonkeyPatch) -> Non
             "json": {"words": long},
             "metadata": {"url": FLOODS + "?" + "x" * 9999, "title": long},
         },
-        "links": [{"url": f"https://river.example/{'x' * 90}{number}"} for number in range(99)]
+        "links": [{"url": f"https://river.example/{'x' * 900}{number}"} for number in range(99)]
         + [{"url": "https://river.example/" + "y" * 9999}],
     }
     server = FaultServer([answer(body=json.dumps(body))])
@@ -572,21 +428,21 @@ def test_long_results_are_cut(obey: Any, monkeypatch: pytest.MonkeyPatch) -> Non
         call("extract_page", url=FLOODS, schema={"type": "object"}),
         call("list_site", url="https://river.example/"),
     ]
-    answered, data, listed = results(obey("\n".join(orders), WebDataToolset(max_chars=1000)))
+    answered, data, listed = results(obey("\n".join(orders), WebDataToolset()))
     server.close()
-    assert len(answered["untrusted"]["answer"]) <= 1000 < len(long)
+    assert len(answered["untrusted"]["answer"]) <= MAX_CHARS < len(long)
     assert answered["note"] == (
         f"These are the first {len(answered['untrusted']['answer'])} of {len(long)} characters; request less data to "
         "get a complete result."
     )
     assert data["untrusted"]["data"].startswith('{"words": "A word. ')
-    assert len(data["untrusted"]["data"]) <= 1000
+    assert len(data["untrusted"]["data"]) <= MAX_CHARS
     assert "as JSON text" in data["note"]
-    assert 1 < len(listed["untrusted"]["urls"]) < 10
-    assert sum(map(len, listed["untrusted"]["urls"])) <= 1000
+    assert 1 < len(listed["untrusted"]["urls"]) < 25
+    assert sum(map(len, listed["untrusted"]["urls"])) <= MAX_CHARS
     assert listed["note"].endswith("URLs were omitted because the list is too long; narrow it with search.")
     for result in (answered, data, listed):
-        assert len(json.dumps(result)) < 4000
+        assert len(json.dumps(result)) < MAX_CHARS + 3000
 
 
 def test_strangers_words_stand_under_untrusted(obey: Any, monkeypatch: pytest.MonkeyPatch) -> None:

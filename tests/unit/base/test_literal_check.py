@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
-from airflow_provider_webdata.base.arguments.literal_check import field_rules, may_be_wrong, snake_case
+from airflow_provider_webdata.base.arguments.literal_check import field_rules, may_be_wrong
 from airflow_provider_webdata.common.literals import templates_of_none
+from airflow_provider_webdata.common.spelling import snake_case
 from tests.support.examples import examples
 from tests.support.request_fields import drawn, edges
 from tools.operator_fields import models_of_operators

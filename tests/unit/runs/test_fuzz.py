@@ -157,7 +157,6 @@ ENTRY: dict[str, Any] = {
 KEPT = {
     "maxTries": 1,
     "sources": {"read https://a.example/": {"tool": "read", "url": "https://a.example/", "title": "t"}},
-    "scrapes": {"read https://a.example/": "id"},
 }
 
 
@@ -179,8 +178,7 @@ def test_fuzz_of_accounts() -> None:
         damage = damaged(draw, KEPT)
         store.set("webdata_agent", damage)
         agent = reads(number, "webdata_agent", damage, AgentSources, context(store))
-        if agent is not None:
-            agent.add_page("read", "u", "u", "t", "webdata_default", "s")
+        agent.add_page("read", "u", "u", "t", "webdata_default")
 
 
 ANSWER = {"key": "a", "answer": {"data": {"web": [{"title": "t"}]}}, "account": "one"}
