@@ -39,10 +39,6 @@ PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
 NOT_RUN = {
     "WebDataWebhookSensor(": "waits for a delivery to an inbox: tests/integration/sensors/test_webhook.py",
     "WebDataWebhookEventTrigger(": "is started by a delivery to an inbox: tests/e2e/test_event_driven.py",
-    **dict.fromkeys(
-        ("emit_partitions=", "macros.webdata.partition_file()", "CronPartitionTimetable("),
-        "needs a scheduler: tests/e2e/test_partitions.py",
-    ),
     " AgentOperator(": "asks a model: tests/integration/toolsets/test_agents_page.py",
     "from firecrawl import": "is another client's, which calls the hosted service",
     "webdata_sandbox": "is a test in a user's project: sandbox/tests/testing/test_user_project.py",
