@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArguments):
-    """Load files of results into a table of a database that has transactions and a hook derived from `DbApiHook`.
+    """Load files of results into a table of PostgreSQL, SQLite, or DuckDB.
 
-    With the hook, one transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key,
-    and deletes the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed
-    changes nothing, and loads are idempotent. The service is not called.
+    One transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key, and deletes the
+    rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed changes nothing, and
+    loads are idempotent. The service is not called.
 
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
     with the same key replaced), `files` (their number), `heldBack` (see `max_removed`), and `failedPages` (failed pages
@@ -38,7 +38,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         of these are loaded together (templated).
     :param table: name of the table, or `schema.name` (templated). Names are quoted; letter case counts if the database
         distinguishes it.
-    :param conn_id: id of the database's connection (templated).
+    :param conn_id: id of the database's connection, of the type `postgres`, `sqlite`, or `duckdb` (templated).
     :param kind: kind of the items: `document`, `search`, `link`, ... (the kinds in `results.columns`). Default: found
         from the first 100 items; Parquet files state it.
     :param result_schema: schema by which the items were validated, as given to the operator that wrote them; its
