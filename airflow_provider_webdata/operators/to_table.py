@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArguments):
     """Load files of results into a table of PostgreSQL, SQLite, or DuckDB.
 
-    One transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key, and deletes the
-    rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed changes nothing, and
-    loads are idempotent. The service is not called.
+    One transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key, and deletes
+    the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed changes nothing,
+    and loads are idempotent. The service is not called.
 
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
     with the same key replaced), `files` (their number), `heldBack` (see `max_removed`), and `failedPages` (failed pages

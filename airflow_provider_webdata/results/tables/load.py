@@ -47,8 +47,8 @@ def hook_of(connection: Any) -> Any:
     if conn_type not in _DATABASES:
         raise TableError(
             f"conn_id: the connection {conn_id!r} has the type {conn_type!r}. Only PostgreSQL, SQLite, and DuckDB "
-            f"(types {', '.join(_DATABASES)}) are supported; load the file into another database with dlt: "
-            + docs_link("cookbook/into_snowflake_or_bigquery.md")
+            f"(types {', '.join(_DATABASES)}) are supported; {docs_link('cookbook/into_snowflake_or_bigquery.md')} "
+            "loads the file into another database with dlt"
         )
     try:
         return connection.get_hook()
