@@ -310,7 +310,7 @@ def follow_cookbook(environ: dict[str, str]) -> None:
         code = snippets(COOKBOOK / f"{name}.md")[0].code
         (home / path).write_text(code.replace("/tmp/webdata", str(home)))
     (home / "pyproject.toml").write_text(snippets(ROOT / "docs" / "testing.md", "toml")[0].code)
-    shutil.copy(ROOT / "tests" / "integration" / "sandbox" / "files" / "chromium.pdf", home / "pdfs")
+    shutil.copy(ROOT / "sandbox" / "tests" / "files" / "chromium.pdf", home / "pdfs")
     connections = {
         "AIRFLOW_CONN_WAREHOUSE": json.dumps({"conn_type": "sqlite", "host": str(home / "warehouse.db")}),
         "AIRFLOW_CONN_PYDANTICAI_DEFAULT": json.dumps(

@@ -30,7 +30,7 @@ from tests.support.snippets import ROOT
 from webdata_sandbox.server import SandboxServer
 
 FOLDER = ROOT / "docs" / "cookbook"
-PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
+PDF = ROOT / "sandbox" / "tests" / "files" / "chromium.pdf"
 RECIPES = {
     found[1]: found[2]
     for page in sorted(FOLDER.glob("*.md"))

@@ -15,7 +15,7 @@ import pytest
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from tests.integration.results.conftest import s3_client, s3_connection, s3_server
 from tests.support.dag_runner import Airflow, Outcome, connection
-from tests.support.snippets import PAGES, Snippet, name_of, snippets
+from tests.support.snippets import PAGES, ROOT, Snippet, name_of, snippets
 from webdata_sandbox.server import SandboxServer
 
 __all__ = ["s3_client", "s3_connection", "s3_server"]
@@ -36,7 +36,7 @@ from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 with DAG("DAG_ID", schedule=None) as dag:
 """
-PDF = Path(__file__).parents[1] / "sandbox" / "files" / "chromium.pdf"
+PDF = ROOT / "sandbox" / "tests" / "files" / "chromium.pdf"
 NOT_RUN = {
     "WebDataWebhookSensor(": "waits for a delivery to an inbox: tests/integration/sensors/test_webhook.py",
     "WebDataWebhookEventTrigger(": "is started by a delivery to an inbox: tests/e2e/test_event_driven.py",
