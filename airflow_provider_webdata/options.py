@@ -87,31 +87,17 @@ class Output(Option):
         such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or not at all,
         and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. None: the results go
         to XCom.
-    :param partition_by: one file for each `host` of a page, for the `date` of the run, or for each value at a path in
-        an item, such as `json.country`. The date is the first day of the run's partition or data interval, in the DAG's
-        time zone. `folder/name.parquet` becomes files such as `folder/host=a.example/name.parquet`. `path` in XCom is
-        then the list of these files, `folder/name.files.json`, and `files` has their names.
-    :param emit_partitions: like `partition_by`, which it sets, with one asset event per file for each of the task's
-        outlets. The partition key of the event is the value. A DAG with a `PartitionedAssetTimetable` then runs once
-        per partition. Needs Airflow 3.3.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links.
-    :raises ArgumentError: `partition_by` or `emit_partitions` is invalid, has no path, or needs a newer Airflow.
     :raises OutputError: the suffix is not that of a format.
     """
 
     path: str | None = None
-    partition_by: str | None = None
     documents: bool = False
-    emit_partitions: str | None = None
 
     template_fields = ("path",)
 
     def __post_init__(self) -> None:
-        if self.partition_by is not None or self.emit_partitions is not None:
-            from airflow_provider_webdata.results.files.partitions import checked_partition
-
-            self.partition_by = checked_partition(self.partition_by, self.emit_partitions, self.path)
         if isinstance(self.path, str) and is_literal(self.path):
             from airflow_provider_webdata.results.files.formats import format_of
 
@@ -125,22 +111,17 @@ class Media(Option):
 
     :param folder: path or URL of a folder, in any storage that Airflow knows (templated).
     :param max_mb: maximum size of a file in MiB, more than 0; larger ones are not kept.
-    :param concurrency: concurrent downloads, at least 1.
-    :param keep_svg: accept an SVG as a screenshot. It may contain scripts.
-    :raises ArgumentError: a number is out of range.
+    :raises ArgumentError: `max_mb` is out of range.
     """
 
     folder: str
     max_mb: float = 500
-    concurrency: int = 4
-    keep_svg: bool = False
 
     template_fields = ("folder",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.max_mb, (int, float)) or not 0 < self.max_mb < float("inf"):
             raise ArgumentError(f"Media(max_mb=) must be a number above 0 (given: {self.max_mb!r})")
-        whole_number("Media(concurrency=)", self.concurrency)
 
 
 class Changes(Option):
@@ -256,7 +237,6 @@ class Schema(Option):
         return [] if self.rows is None else self.rows.split(".")
 
 
-_JSON_TYPES = ("string", "number", "integer", "boolean", "array", "object")
 _PAGED = {"ScrapeRequest", "BatchScrapeRequest", "CrawlRequest", "ParseOptions", "SearchRequest"}
 _SINGLE = {"ScrapeRequest", "ParseOptions"}
 
@@ -272,45 +252,34 @@ class Quality(Option):
     `output`, they are in the XCom of the failed task.
 
     XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1), `creditsPerItem`,
-    `minItems` and `maxItems`, the limits of `items` in this run, and `failed`, the conditions that failed. If the task
-    fails, its name is `qualityRejected`.
+    `minItems`, the limit of `items` in this run, and `failed`, the conditions that failed. If the task fails, its name
+    is `qualityRejected`.
 
     :param min_items: minimum number of results, at least 0.
-    :param max_items: maximum number of results, at least `min_items`.
     :param drop_vs_last: maximum drop of the number of results from the previous run to this one, as a share from 0 to
         1. The previous run is the latest completed one whose data interval or partition ends before this run's. Without
         one, the condition passes.
     :param coverage: minimum share of the results, 0 to 1, that have a value, by field. Null, blank text, and an empty
         list or object are not values.
-    :param unique: field whose values must differ, such as `url`. A hash of each value stays in memory.
     :param blocked: maximum share of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
         login page, a soft 404, or an empty shell; see `docs/quality.md`.
-    :param fresher_than: maximum age of a page from the service's cache, a timedelta.
-    :param types: JSON type of the values by field: `string`, `number`, `integer`, `boolean`, `array`, or `object`.
     :param on_fail: `fail`, or `warn`: log a warning and publish the results.
-    :raises ArgumentError: a value is out of range, or a field or type is invalid.
+    :raises ArgumentError: a value is out of range, or a field is invalid.
     """
 
     min_items: int = 1
-    max_items: int | None = None
     drop_vs_last: float | None = None
     coverage: Mapping[str, float] | None = None
-    unique: str | None = None
     blocked: float | None = None
-    fresher_than: timedelta | None = None
-    types: Mapping[str, str] | None = None
     on_fail: Literal["fail", "warn"] = "fail"
 
     def __post_init__(self) -> None:
         whole_number("Quality(min_items=)", self.min_items, least=0)
-        if self.max_items is not None:
-            whole_number("Quality(max_items=)", self.max_items, least=self.min_items)
-        for name, form, given in (
-            ("coverage", "shares by field, such as {'json.price': 0.95}", self.coverage),
-            ("types", "JSON types by field, such as {'json.price': 'number'}", self.types),
-        ):
-            if not isinstance(given, (Mapping, type(None))):
-                raise ArgumentError(f"Quality({name}=) must be a mapping: {form} (given: {given!r})")
+        if not isinstance(self.coverage, (Mapping, type(None))):
+            raise ArgumentError(
+                "Quality(coverage=) must be a mapping: shares by field, such as {'json.price': 0.95} "
+                f"(given: {self.coverage!r})"
+            )
         shares = {f"coverage={{{field!r}: ...}}": share for field, share in (self.coverage or {}).items()}
         for name in ("drop_vs_last", "blocked"):
             if (optional := getattr(self, name)) is not None:
@@ -318,23 +287,11 @@ class Quality(Option):
         for name, share in shares.items():
             if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share <= 1:
                 raise ArgumentError(f"Quality({name}) must be a number from 0 to 1 (given: {share!r})")
-        for field in (
-            *(self.coverage or ()),
-            *(self.types or ()),
-            *([] if self.unique is None else [self.unique]),
-        ):
+        for field in self.coverage or ():
             if not (isinstance(field, str) and all(field.split("."))):
                 raise ArgumentError(
                     f"Quality: a field must be the path of a value in a result, such as 'json.price' (given: {field!r})"
                 )
-        for field, kind in (self.types or {}).items():
-            one_of(f"Quality(types={{{field!r}: ...}})", kind, _JSON_TYPES)
-        if self.fresher_than is not None and not (
-            isinstance(self.fresher_than, timedelta) and self.fresher_than > timedelta(0)
-        ):
-            raise ArgumentError(
-                f"Quality(fresher_than=) must be a timedelta above 0 (given: {self.fresher_than!r})"
-            )
         one_of("Quality(on_fail=)", self.on_fail, ("fail", "warn"))
 
     def check_task(self, task: Any) -> None:
@@ -362,11 +319,11 @@ class Quality(Option):
                 "drop_vs_last needs XCom, or changes= without shared=True, to find the previous run; omit "
                 "do_xcom_push=False"
             )
-        elif (self.blocked, self.fresher_than) != (None, None) and (
+        elif self.blocked is not None and (
             (model not in _PAGED if kind is None else kind in ("extract", "agent"))
             or (model == "SearchRequest" and not hasattr(task, "queries") and task.scrape_options is None)
         ):
-            problem = "blocked and fresher_than apply to pages, and the task returns none; omit them"
+            problem = "blocked applies to pages, and the task returns none; omit it"
             if model == "SearchRequest":
                 problem += ", or request formats in scrape_options"
         if problem:

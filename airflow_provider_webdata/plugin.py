@@ -56,30 +56,6 @@ def tbs(
     return query.tbs(start, end, sort_by_date=sort_by_date, tz=tz or time_zone_of(context.get("dag")))
 
 
-@pass_context
-def partition_file(context: Context) -> str:
-    """Return the file of the run's partition; see `airflow_provider_webdata.results.assets.partition_file`.
-
-    :param context: of the template, which Jinja provides.
-    """
-    path: str = _assets().partition_file(context.get_all())
-    return path
-
-
-@pass_context
-def partition_paths(context: Context) -> list[str]:
-    """Return all files of the run's partition; see `airflow_provider_webdata.results.assets.partition_paths`.
-
-    :param context: of the template, which Jinja provides.
-    """
-    paths: list[str] = _assets().partition_paths(context.get_all())
-    return paths
-
-
-def _assets() -> Any:
-    return import_module("airflow_provider_webdata.results.assets")
-
-
 class _Lazy:
     """An ASGI application, created by `open` or by its first request.
 
@@ -162,7 +138,7 @@ class WebDataPlugin(AirflowPlugin):
     fastapi_root_middlewares: list[dict[str, Any]] = [  # noqa: RUF012
         {"middleware": open_inbox, "name": "Web data inbox"}
     ]
-    macros: list[Callable[..., Any]] = [tbs, partition_file, partition_paths]  # noqa: RUF012
+    macros: list[Callable[..., Any]] = [tbs]  # noqa: RUF012
 
     @cached_property
     def external_views(self) -> list[dict[str, str]]:  # type: ignore[override]

@@ -43,7 +43,6 @@ def webdata_checked_pages():
             # Compared with the run before.
             drop_vs_last=0.3,
             coverage={"markdown": 0.95, "metadata.title": 0.95},
-            unique="url",
             # Challenges, consent and login pages, soft 404s, and empty shells.
             blocked=0.05,
         ),

@@ -44,7 +44,7 @@ RECIPES = (
     "backfill_30_days_of_searches",
     "price_watch",
 )
-RECIPES_NEED = "pytest 'airflow-provider-webdata[ai,parquet,sandbox,sql]' apache-airflow-providers-sqlite"
+RECIPES_NEED = "pytest 'airflow-provider-webdata[ai,parquet,sandbox]' apache-airflow-providers-sqlite"
 FIRST_RECIPES = (
     "into_postgresql",
     "into_snowflake_or_bigquery",

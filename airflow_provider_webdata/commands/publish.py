@@ -22,12 +22,10 @@ def publish(args: argparse.Namespace) -> Iterator[str]:
     :param args: path and force.
     """
     try:
-        deleted = publish_output(args.path, force=args.force)
+        publish_output(args.path, force=args.force)
     except (OutputError, OSError) as error:
         raise SystemExit(
             f"{terminal_text(args.path)} was not published: {terminal_text(brief(error))}. Fix the problem, and run "
             "the command again"
         ) from None
-    for path in deleted:
-        yield f"Deleted {path}, which the run had written and did not write again"
     yield f"Published {args.path}. Mark the task as success to run its downstream tasks"

@@ -34,14 +34,6 @@ def delivery_page(delivery_id: int) -> str:
     return _page("deliveries/delivery", id=str(delivery_id))
 
 
-def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
-    """Return the path of a task instance's page.
-
-    :param map_index: index of a mapped task; -1 if it is not mapped.
-    """
-    return _page("task", dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=str(map_index))
-
-
 def task_tab(task: tuple[str, str, str, int]) -> str:
     """Return the path of a task's tab in Airflow's UI.
 

@@ -9,9 +9,6 @@ from airflow_provider_webdata import __version__
 OLDEST_AIRFLOW = (3, 2, 1)
 """The oldest supported version, as in `pyproject.toml`."""
 
-PARTITION_EVENTS = (3, 3)
-"""The first version in which a task can emit asset events for partitions."""
-
 
 def airflow_release() -> tuple[int, ...]:
     """Return the version of the installed Airflow; a release candidate counts as its release."""

@@ -48,10 +48,9 @@ XCOM_KEYS: dict[str, XComKey] = {
         "the service's response",
         "tasks with one call whose billed response could neither be published nor kept",
     ),
-    "path": XComKey("URL of the written file, or of the list of files", _FILES),
+    "path": XComKey("URL of the written file", _FILES),
     "count": XComKey("number of results", "tasks with results"),
-    "bytes": XComKey("size of the written files", _FILES),
-    "files": XComKey("list of the files of a partitioned output", _FILES + " and `partition_by`"),
+    "bytes": XComKey("size of the written file", _FILES),
     "data": XComKey("the results", "jobs, data providers, and account, without `output`"),
     PREVIEW: XComKey("the first 5 rows, shortened", _FILES),
     "changes": XComKey(
@@ -63,7 +62,7 @@ XCOM_KEYS: dict[str, XComKey] = {
         "tasks with a result schema",
     ),
     QUALITY: XComKey(
-        "`items`, `pages`, `blocked`, `coverage`, `creditsPerItem`, `minItems`, `maxItems`, `failed`",
+        "`items`, `pages`, `blocked`, `coverage`, `creditsPerItem`, `minItems`, `failed`",
         "tasks with `quality`",
     ),
     QUALITY_REJECTED: XComKey("as `quality`", "tasks whose results `quality` rejected"),

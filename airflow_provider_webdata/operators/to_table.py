@@ -23,21 +23,21 @@ if TYPE_CHECKING:
 
 
 class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArguments):
-    """Load files of results into a table of a database that has transactions and a hook derived from `DbApiHook`.
+    """Load files of results into a table of PostgreSQL, SQLite, or DuckDB.
 
-    With the hook, one transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key,
-    and deletes the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed
-    changes nothing, and loads are idempotent. The service is not called.
+    One transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key, and deletes
+    the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed changes nothing,
+    and loads are idempotent. The service is not called.
 
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
     with the same key replaced), `files` (their number), `heldBack` (see `max_removed`), and `failedPages` (failed pages
     that were not loaded, see `columns`). Asset events of the outlets contain the same.
 
-    :param path: path or URL of a file of results, of a list of the files of a partitioned output (`.files.json`), or
-        the XCom of a task with `output`, such as `crawl.output`. Several of these are loaded together (templated).
+    :param path: path or URL of a file of results, or the XCom of a task with `output`, such as `crawl.output`. Several
+        of these are loaded together (templated).
     :param table: name of the table, or `schema.name` (templated). Names are quoted; letter case counts if the database
         distinguishes it.
-    :param conn_id: id of the database's connection (templated).
+    :param conn_id: id of the database's connection, of the type `postgres`, `sqlite`, or `duckdb` (templated).
     :param kind: kind of the items: `document`, `search`, `link`, ... (the kinds in `results.columns`). Default: found
         from the first 100 items; Parquet files state it.
     :param result_schema: schema by which the items were validated, as given to the operator that wrote them; its
@@ -139,7 +139,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
 
         :raises ArgumentError: a path is not a results file, or the list is empty.
         """
-        from airflow_provider_webdata.results.files.formats import LIST_SUFFIX, QUARANTINE, SUFFIXES
+        from airflow_provider_webdata.results.files.formats import QUARANTINE, SUFFIXES
 
         given = [None] if self.path is None else as_list(self.path)
         paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]
@@ -148,11 +148,10 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
             raise ArgumentError(
                 f"path: {sources} has no file; set it to a path, or to the result of a task with output='file.jsonl'"
             )
-        endings = (*SUFFIXES, LIST_SUFFIX)
-        readable = (*endings, *(suffix + QUARANTINE for suffix in endings))
+        readable = (*SUFFIXES, *(suffix + QUARANTINE for suffix in SUFFIXES))
         if wrong := [path for path in paths if not path.endswith(readable)]:
             raise ArgumentError(
-                f"path must name a file that ends in one of {', '.join(endings)} (given: {wrong[0]!r})"
+                f"path must name a file that ends in one of {', '.join(SUFFIXES)} (given: {wrong[0]!r})"
             )
         if not paths and isinstance(self.path, str):
             raise ArgumentError("path is empty after rendering; pass the path of a file written by output=")

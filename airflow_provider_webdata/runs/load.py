@@ -14,7 +14,6 @@ from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.files.partitions import files_of
 from airflow_provider_webdata.results.lineage import load_lineage
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, table_name
 from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
@@ -55,7 +54,7 @@ class LoadRun:
                     "others. Use mode='upsert' or 'append', or pass all files to one task: path=[...]"
                 )
             table = table_name(task.table)
-            files = [file for path in task.paths() for file in files_of(path)]
+            files = task.paths()
             connection = self._connection()
             stamp = self._stamp() if task.mode == "append" else None
             source = Source(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KEYS = (QUALITY, QUALITY_REJECTED, "changes")
 """Keys of the XComs of earlier runs that the charts show."""
 _CHANGES = {"new": "New", "changed": "Changed", "removed": "Removed"}
-_OF_ITEMS = frozenset(("min_items", "max_items", "drop_vs_last"))
+_OF_ITEMS = frozenset(("min_items", "drop_vs_last"))
 _MAX_SHOWN = 50
 _LAST = 7
 
@@ -63,7 +63,7 @@ class QualityRecord(NamedTuple):
     :param coverage: share of items that have a field, by field.
     :param chart: chart of the items in the last runs; empty if there are fewer than two.
     :param has_rejected: whether the results of one of these runs were rejected.
-    :param bounds: limits of the items in this run as text, which the chart shows as lines.
+    :param least: minimum number of items in this run, which the chart shows as a line; None if unknown or 0.
     """
 
     is_rejected: bool
@@ -74,7 +74,7 @@ class QualityRecord(NamedTuple):
     coverage: Sequence[Measurement] = ()
     chart: Markup = Markup()
     has_rejected: bool = False
-    bounds: Sequence[str] = ()
+    least: float | None = None
 
 
 def quality_of(
@@ -112,7 +112,8 @@ def quality_of(
         for run_id, xcoms in runs
         if is_number(items := _quality(xcoms).get("items"))
     ]
-    bounds = _bounds(found)
+    limit = found.get("minItems")
+    least = limit if is_number(limit) and limit > 0 else None
     return QualityRecord(
         found is rejected,
         [_condition(one, before) for one in failed[:_MAX_SHOWN]] if isinstance(failed, list) else [],
@@ -120,18 +121,12 @@ def quality_of(
         invalid,
         _measures(measured, earlier),
         _measures(covered, [_numbers(_quality(xcoms).get("coverage")) for _, xcoms in runs], 1),
-        columns_chart(columns, "Items in the last runs", "items", [("", limit) for _, limit in bounds])
+        columns_chart(columns, "Items in the last runs", "items", [] if least is None else [("", least)])
         if len(columns) > 1
         else Markup(),
         any(len(column.parts) > 1 for column in columns),
-        [text for text, _ in bounds],
+        least,
     )
-
-
-def _bounds(quality: Mapping[str, Any]) -> list[tuple[str, float]]:
-    """Return the limits of the number of items, which may be unknown, with their texts."""
-    limits = [("at least", quality.get("minItems")), ("at most", quality.get("maxItems"))]
-    return [(f"{words} {number(limit)}", limit) for words, limit in limits if is_number(limit) and limit > 0]
 
 
 def _quality(xcoms: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,7 +4,7 @@ The store is PostgreSQL with pgvector, in the connection `vectors`. The example 
 each page into its vector. To use a model, call it in `embedding`, split longer pages there, and set `DIMENSIONS` to the
 size of its vectors.
 
-Requires `pip install 'airflow-provider-webdata[sql]' apache-airflow-providers-postgres`.
+Requires `pip install apache-airflow-providers-postgres`.
 """
 
 from __future__ import annotations

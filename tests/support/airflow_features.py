@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from airflow_provider_webdata.common.supported_airflow import airflow_release
 
-HAS_PARTITIONS = airflow_release() >= (3, 3)
 FRAME = "/plugin/webdata" if airflow_release() >= (3, 3) else ""
 """What precedes the path of a page in an address within Airflow's frame."""
 HAS_LOOPS = airflow_release() >= (3, 4)

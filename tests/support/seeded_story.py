@@ -271,7 +271,6 @@ class Story:
             "coverage": {"json.price": coverage, "url": 1.0, "markdown": 1.0},
             "creditsPerItem": round(cost / items, 4),
             "minItems": 30,
-            "maxItems": None,
             "failed": conditions if age == 0 else [],
             **_place(run),
         }
@@ -532,7 +531,6 @@ class Story:
             "coverage": {"markdown": 1.0, "url": 1.0},
             "creditsPerItem": 1.0,
             "minItems": 200,
-            "maxItems": None,
             "failed": [_condition("min_items", None, "at least 200", str(pages))] if pages < 200 else [],
             **_place(run),
         }

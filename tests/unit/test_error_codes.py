@@ -58,7 +58,6 @@ UNCODED_RAISES = {
     "results/files/csv_rows.py": "a damaged file, which the load reports",
     "results/files/parquet.py": "the same",
     "results/files/output.py": "a file that is written before it is opened",
-    "results/files/partitions.py": "a file that is written before it is opened",
     "runs/publishing/publication.py": "a task that does not compare, whose caller does not ask for it",
     "states/check_queue.py": "a moment without a time zone, which no caller makes",
 }

@@ -16,9 +16,6 @@ from airflow_provider_webdata.results.errors import OutputError
 if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
 
-LIST_SUFFIX = ".files.json"
-"""Suffix of a partitioned output's list of files, in place of the files' suffix."""
-
 QUARANTINE = ".rejected"
 """Suffix of a quarantined file, after its format's suffix; see `quarantine`."""
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.files.formats import FormatWriter
-    from airflow_provider_webdata.results.files.storage import StagedFiles
 
 
 def check_output(url: str) -> None:
@@ -42,26 +41,18 @@ class OutputFile:
     :param url: destination; see `storage_path`.
     :param columns: the columns of a table (`columns.columns_of`); a format without columns writes the items unchanged.
     :param judged: True if `quarantine` may be called; see `storage.WholeFile`.
-    :param staged: see `storage.WholeFile`.
     :ivar url: destination.
     :ivar format: format of the file, by its suffix.
     :ivar count: number of items written so far.
     :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
     """
 
-    def __init__(
-        self,
-        url: str,
-        columns: Iterable[Column],
-        *,
-        judged: bool = False,
-        staged: StagedFiles | None = None,
-    ) -> None:
+    def __init__(self, url: str, columns: Iterable[Column], *, judged: bool = False) -> None:
         self.url = url
         self.format = format_of(url)
         self.columns = tuple(columns)
         self.count = 0
-        self._file = WholeFile(storage_path(url), movable=judged, staged=staged)
+        self._file = WholeFile(storage_path(url), movable=judged)
         self._open = self._opened()
         self._writer: FormatWriter | None = None
         self._row = row_maker(self.columns) if self.format.columns else None
@@ -89,13 +80,10 @@ class OutputFile:
 
     def write(self, items: Iterable[Any]) -> None:
         """Write items, JSON objects as the service sent them, one by one as the iterable yields them."""
-        self.write_marked(map(marked, items))
-
-    def write_marked(self, items: Iterable[Any]) -> None:
-        """Write items returned by `tombstones.marked`."""
         if self._writer is None:
             raise ValueError(f"{self.url} is not open")
-        for record in items if self._row is None else map(self._row, items):
+        records = map(marked, items)
+        for record in records if self._row is None else map(self._row, records):
             self._writer.write(record)
             self.count += 1
 

@@ -190,15 +190,11 @@ class WholeFile:
 
     :param movable: `path` may change until the block ends. An upload to an object store has a fixed name from the
         start, so its bytes are first written to a local temporary file.
-    :param staged: where the file waits for others, instead of appearing when the block ends.
     """
 
-    def __init__(
-        self, path: ObjectStoragePath, *, movable: bool = False, staged: StagedFiles | None = None
-    ) -> None:
+    def __init__(self, path: ObjectStoragePath, *, movable: bool = False) -> None:
         self.path = path
         self.bytes = 0
-        self.staged = staged
         draft: Callable[[WholeFile], AbstractContextManager[Any]]
         draft = _local if _is_local(path) else _spooled_upload if movable else _upload
         self._draft = draft(self)
@@ -239,37 +235,6 @@ class WholeFile:
             if any(error):
                 raise
             raise storage_error(self.path, problem) from problem
-
-
-class StagedFiles:
-    """Complete files that appear under their names together, so that a full disk leaves the old ones.
-
-    In an object store, a complete file appears at once.
-    """
-
-    def __init__(self) -> None:
-        self._drafts: dict[Path, Path] = {}
-
-    def add(self, draft: Path, target: Path) -> None:
-        """Add a complete file by its hidden name and its name."""
-        self._drafts[draft] = target
-
-    def publish(self) -> None:
-        """Rename the files, in the order in which they were added.
-
-        :raises StorageError: a file cannot be renamed; those before it are renamed.
-        """
-        while self._drafts:
-            draft, target = next(iter(self._drafts.items()))
-            with storage_errors(str(target)):
-                draft.replace(target)
-            del self._drafts[draft]
-            _sync_folder(target.parent)
-
-    def close(self) -> None:
-        """Delete the files that were not published."""
-        for draft in self._drafts:
-            draft.unlink(missing_ok=True)
 
 
 def compressed(file: WholeFile) -> gzip.GzipFile:
@@ -319,11 +284,8 @@ def _local(whole: WholeFile) -> Iterator[IO[bytes]]:
         file.flush()
         os.fsync(file.fileno())
         file.close()
-        if whole.staged is not None:
-            whole.staged.add(draft, Path(whole.path.path))
-        else:
-            draft.replace(whole.path.path)
-            _sync_folder(draft.parent)
+        draft.replace(whole.path.path)
+        _sync_folder(draft.parent)
     except BaseException:
         # Raise the original error, not one from flushing the buffer.
         with contextlib.suppress(OSError):

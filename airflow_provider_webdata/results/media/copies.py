@@ -22,7 +22,13 @@ from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.files.storage import storage_path
 from airflow_provider_webdata.results.item_paths import at_path
-from airflow_provider_webdata.results.media.fetch import MediaError, MediaFetcher, MediaSettings, StoredMedia
+from airflow_provider_webdata.results.media.fetch import (
+    CONCURRENCY,
+    MediaError,
+    MediaFetcher,
+    MediaSettings,
+    StoredMedia,
+)
 from airflow_provider_webdata.results.media.kinds import extension_of
 
 if TYPE_CHECKING:
@@ -108,7 +114,7 @@ def keep_media(
     names = names if names is not None else {}
     target = storage_path(folder)
     fetcher = MediaFetcher(settings)
-    pool = ThreadPoolExecutor(settings.concurrency, thread_name_prefix="keep-media")
+    pool = ThreadPoolExecutor(CONCURRENCY, thread_name_prefix="keep-media")
     try:
         remaining = iter(items)
         while batch := list(islice(remaining, _ITEMS_AT_ONCE)):

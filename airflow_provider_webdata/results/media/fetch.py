@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 
     from airflow.sdk import ObjectStoragePath
 
+CONCURRENCY = 4
+"""Maximum number of files fetched concurrently."""
+
 MAX_REDIRECTS = 5
 _GONE = frozenset({403, 404, 410})
 _TRANSIENT = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -58,7 +61,6 @@ class MediaSettings:
     """Settings for fetching media.
 
     :param max_bytes: maximum size of a file.
-    :param concurrency: maximum number of files fetched concurrently.
     :param timeout: timeout in seconds for connecting and for each read.
     :param max_seconds: maximum seconds for one file in total.
     :param attempts: maximum requests for a file if its host is unreachable or overloaded.
@@ -66,11 +68,9 @@ class MediaSettings:
     :param ca_file: path of a CA bundle that replaces the default one.
     :param proxy: URL of an HTTP proxy.
     :param hosts: names or addresses of non-public hosts that are allowed; see `hosts.normal_host`.
-    :param keep_svg: whether an SVG is kept as an image; it may contain scripts.
     """
 
     max_bytes: int = 500 * 2**20
-    concurrency: int = 4
     timeout: float = 30.0
     max_seconds: float = 1800.0
     attempts: int = 3
@@ -78,7 +78,6 @@ class MediaSettings:
     ca_file: str | None = None
     proxy: str | None = None
     hosts: frozenset[str] = frozenset()
-    keep_svg: bool = False
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,7 @@ class MediaFetcher:
             "timeout": settings.timeout,
             "follow_redirects": False,
             # Without keep-alive, a connection verified for one host serves no other with the same IP.
-            "limits": httpx.Limits(max_connections=settings.concurrency, max_keepalive_connections=0),
+            "limits": httpx.Limits(max_connections=CONCURRENCY, max_keepalive_connections=0),
             # Media is compressed already.
             "headers": {
                 "User-Agent": "airflow-provider-webdata",
@@ -234,7 +233,7 @@ class MediaFetcher:
                 break
         if not first:
             raise MediaError("is empty")
-        content_type = type_of(declared, first, kind, keep_svg=self._settings.keep_svg)
+        content_type = type_of(declared, first, kind)
         if content_type is None:
             begins = sniffed(first) or "an unknown type"
             raise MediaError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import mimetypes
-import re
 from typing import Literal
 
 MediaKind = Literal["image", "audio", "video", "pdf"]
@@ -72,22 +71,16 @@ _EXTENSIONS = {
 _ALSO_FOR_FILES = frozenset(
     {"application/octet-stream", "application/x-download", "application/ogg", "application/mp4"}
 )
-# What may precede the first tag: a byte order mark, white space, and comments.
-_BEFORE_TAG = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:<!--(?:(?!-->).)*-->\s*)*(?=<)", re.DOTALL)
 
-FIRST_BYTES = 512
+FIRST_BYTES = 16
 """Number of bytes that `type_of` needs."""
-
-_SVG = "image/svg+xml"
 
 
 def sniffed(first: bytes) -> str | None:
     """Detect the content type from a file's first bytes, or return None."""
-    if before := _BEFORE_TAG.match(first[:FIRST_BYTES]):
-        first = first[before.end() :]
     for offset, beginning, content_type in _BEGINNINGS:
         if first[offset : offset + len(beginning)] == beginning:
-            return _SVG if content_type == "text/xml" and b"<svg" in first[:FIRST_BYTES] else content_type
+            return content_type
     return None
 
 
@@ -95,22 +88,24 @@ def fits(content_type: str, kind: MediaKind) -> bool:
     """Return whether a content type, in lower case and without parameters, matches a kind."""
     if kind == "pdf":
         return content_type in {"application/pdf", "application/x-pdf"}
+    # An SVG may contain scripts.
+    if content_type == "image/svg+xml":
+        return False
     # Audio may be in a container named for video, and vice versa.
     families = {"image": ("image/",), "audio": ("audio/", "video/"), "video": ("video/", "audio/")}[kind]
     return content_type.startswith(families)
 
 
-def type_of(declared: str, first: bytes, kind: MediaKind, *, keep_svg: bool = False) -> str | None:
+def type_of(declared: str, first: bytes, kind: MediaKind) -> str | None:
     """Return the content type of a file, or None if its first bytes do not match the kind.
 
     :param declared: the server's Content-Type, used only to choose between types with the same first bytes, such as
         audio and video.
     :param first: the file's first bytes.
-    :param keep_svg: whether an SVG counts as an image.
     """
     declared = declared.partition(";")[0].strip().lower()
     shown = sniffed(first)
-    if shown is None or not fits(shown, kind) or (shown == _SVG and not keep_svg):
+    if shown is None or not fits(shown, kind):
         return None
     if declared.startswith(("text/", "application/")) and declared not in _ALSO_FOR_FILES and kind != "pdf":
         return None

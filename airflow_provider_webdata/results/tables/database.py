@@ -1,4 +1,4 @@
-"""Base classes of databases for loads."""
+"""Base class of databases for loads."""
 
 from __future__ import annotations
 
@@ -32,13 +32,6 @@ def batches(rows: Iterator[Values], most: int = 10_000) -> Iterator[list[Values]
             batch, held = [], 0
     if batch:
         yield batch
-
-
-def without_nul(values: Values) -> Values:
-    """Replace NUL in texts by U+FFFD, as browsers do. Some databases reject NUL."""
-    if not any(isinstance(value, str) and "\0" in value for value in values):
-        return values
-    return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in values)
 
 
 @dataclass(frozen=True)
@@ -76,6 +69,8 @@ class Loaded:
 class Database(ABC):
     """A database connection for one load in one transaction.
 
+    Rows are loaded into a temporary table first, and from there into the table with one statement.
+
     :param connection: the hook's connection, for exclusive use.
     :ivar rejected: key of the row that the database rejected, if known.
     """
@@ -83,13 +78,19 @@ class Database(ABC):
     types: ClassVar[Mapping[ColumnType, str]]
     """SQL types of a new table's columns."""
 
-    accepted: ClassVar[Mapping[ColumnType, Collection[str]]] = {}
-    """Accepted SQL types of existing columns, without parameters in parentheses; for missing types, any is accepted."""
+    accepted: ClassVar[Mapping[ColumnType, Collection[str]]]
+    """Accepted SQL types of existing columns, without parameters in parentheses."""
 
     mark: str = "?"
     """Placeholder of a value in a statement."""
 
-    reserved: ClassVar[Collection[str]] = ()
+    row_number: ClassVar[str]
+    """The hidden column that orders rows by insertion."""
+
+    stage = "webdata_rows_of_one_load"
+    stage_ends = ""
+
+    reserved: ClassVar[Collection[str]]
     """Names, in lower case, that a column cannot have."""
 
     ignores_case: bool = False
@@ -135,16 +136,8 @@ class Database(ABC):
         """Return a table's columns by name, empty if the table does not exist."""
 
     @abstractmethod
-    def load(
-        self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replace: bool
-    ) -> Loaded:
-        """Load rows.
-
-        :param layout: layout of an existing, compatible table.
-        :param removed: values of the layout's `removal_key` whose rows are deleted; filled while the rows are read, and
-            complete after the last row.
-        :param replace: whether the table's existing rows are deleted, if there are new rows.
-        """
+    def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
+        """Insert the rows into the temporary table, and return their number."""
 
     @abstractmethod
     def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
@@ -154,19 +147,16 @@ class Database(ABC):
         :param column: quoted name of the column.
         """
 
-    def in_bound(self, sql: str) -> str:
-        """Return a part of a statement that is executed with values."""
-        return sql.replace("%", "%%") if self.mark == "%s" else sql
-
     def delete_load(self, table: TableName, load_id: str) -> tuple[int, str | None]:
         """Delete the rows that a load appended; return their number, and their earliest `loaded_at`."""
-        path = self.in_bound(self.path_of(table))
+        path = self.path_of(table)
+        bound = path.replace("%", "%%") if self.mark == "%s" else path
         [[first]] = self.execute(
-            f"SELECT min({LOADED_AT}) FROM {path} WHERE {LOAD_ID} = {self.mark}", (load_id,)
+            f"SELECT min({LOADED_AT}) FROM {bound} WHERE {LOAD_ID} = {self.mark}", (load_id,)
         ).fetchall()
         if first is None:
             return 0, None
-        return self.delete_pages(self.path_of(table), LOAD_ID, [load_id]), str(first)
+        return self.delete_pages(path, LOAD_ID, [load_id]), str(first)
 
     def execute(self, statement: str, values: Values | None = None) -> Any:
         """Execute a statement and return its cursor."""
@@ -213,12 +203,6 @@ class Database(ABC):
         """Return the statement that adds a column."""
         return f"ALTER TABLE {self.path_of(table)} ADD COLUMN {self.definition(column)}"
 
-    def check_key(self, layout: Layout) -> None:  # noqa: B027 - not every kind needs it
-        """Check that the key identifies rows.
-
-        :raises TableError: the key has no unique constraint or index.
-        """
-
     def commit(self) -> None:
         """Commit the transaction."""
         self.connection.commit()
@@ -226,20 +210,6 @@ class Database(ABC):
     def rollback(self) -> None:
         """Roll the transaction back."""
         self.connection.rollback()
-
-
-class StagingDatabase(Database):
-    """A database that loads rows into a temporary table first, and from there into the table with one statement."""
-
-    row_number: ClassVar[str]
-    """The hidden column that orders rows by insertion."""
-
-    stage = "webdata_rows_of_one_load"
-    stage_ends = ""
-
-    @abstractmethod
-    def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
-        """Insert the rows into the temporary table, and return their number."""
 
     def upsert_statement(self, layout: Layout) -> str:
         """Return the statement that upserts the rows of the temporary table."""
@@ -258,6 +228,10 @@ class StagingDatabase(Database):
         return f"{insert} ON CONFLICT ({self.listed(layout.key)}) DO {action}"
 
     def check_key(self, layout: Layout) -> None:
+        """Check that the key identifies rows.
+
+        :raises TableError: the key has no unique constraint or index.
+        """
         if not layout.key:
             return
         key = self.listed(layout.key)
@@ -278,6 +252,13 @@ class StagingDatabase(Database):
     def load(
         self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replace: bool
     ) -> Loaded:
+        """Load rows.
+
+        :param layout: layout of an existing, compatible table.
+        :param removed: values of the layout's `removal_key` whose rows are deleted; filled while the rows are read, and
+            complete after the last row.
+        :param replace: whether the table's existing rows are deleted, if there are new rows.
+        """
         table = self.path_of(layout.table)
         names = self.listed(layout.names)
         self.execute(

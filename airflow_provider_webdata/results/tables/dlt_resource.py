@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list
-from airflow_provider_webdata.results.tables.database import Values, batches, without_nul
+from airflow_provider_webdata.results.tables.database import Values, batches
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import TableName
 from airflow_provider_webdata.results.tables.load import Source, values_of
@@ -80,7 +80,7 @@ def _arrow_tables(
         with source.open() as files:
             for number, values in enumerate(values_of(files, made, {}, delete=False)):
                 if number in kept:
-                    yield (*without_nul(values), False)
+                    yield (*_without_nul(values), False)
         for key in gone:
             known = dict(zip(made.key, key, strict=True))
             yield (*map(known.get, made.names), True)
@@ -131,6 +131,13 @@ def webdata_resource(
         write_disposition="merge",
         columns={REMOVED: {"hard_delete": True}},
     )
+
+
+def _without_nul(values: Values) -> Values:
+    """Replace NUL in texts by U+FFFD, as browsers do. Some destinations reject NUL."""
+    if not any(isinstance(value, str) and "\0" in value for value in values):
+        return values
+    return tuple(value.replace("\0", "\ufffd") if isinstance(value, str) else value for value in values)
 
 
 def _check_names(made: Layout) -> None:

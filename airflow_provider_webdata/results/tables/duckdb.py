@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values, batches
+from airflow_provider_webdata.results.tables.database import Database, Existing, Values, batches
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _TEXTS = ("VARCHAR",)
 
 
-class DuckDB(StagingDatabase):
+class DuckDB(Database):
     """DuckDB, by the module `duckdb`. Without pyarrow, rows are inserted one by one."""
 
     types: ClassVar[Mapping[ColumnType, str]] = {

@@ -23,7 +23,6 @@ from airflow_provider_webdata.results.columns import (
     row_maker,
 )
 from airflow_provider_webdata.results.files.formats import format_of, is_compressed
-from airflow_provider_webdata.results.files.partitions import files_of
 from airflow_provider_webdata.results.files.storage import storage_error, storage_errors, storage_path
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
@@ -265,16 +264,13 @@ def _known_by(values: Row, known: str | None) -> Row:
 
 
 def urls_of_file(url: str) -> list[str]:
-    """Return the URLs of the results in a file, or in the files of a list, without removed pages.
+    """Return the URLs of the results in a file, without removed pages.
 
     The URL of an item is that of `item_urls.url_of`; for a page, the requested one.
 
-    :raises OutputError: a file is missing, or is not a results file.
+    :raises OutputError: the file is missing, or is not a results file.
     """
-    urls: list[str] = []
-    for one in files_of(url):
-        with ResultsFile(one) as file:
-            column = url_column([column.name for column in file.columns]) or "url"
-            found = (row.get(column) or row.get("url") for row in file.rows() if not isinstance(row, Removed))
-            urls += filter(None, found)
-    return urls
+    with ResultsFile(url) as file:
+        column = url_column([column.name for column in file.columns]) or "url"
+        found = (row.get(column) or row.get("url") for row in file.rows() if not isinstance(row, Removed))
+        return [*filter(None, found)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.common.arguments import as_list, removal_limit
+from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.results.result_schema import ERRORS, ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
@@ -33,32 +34,29 @@ _HELD: Mapping[ColumnType, str] = {
     "boolean": "booleans",
 }
 
+_DATABASES: Mapping[str, type[Database]] = {"postgres": PostgreSQL, "sqlite": SQLite, "duckdb": DuckDB}
+"""The databases by the type of their connections."""
+
 
 def hook_of(connection: Any) -> Any:
-    """Return the hook of an Airflow connection to a SQL database.
+    """Return the hook of an Airflow connection to a supported database.
 
-    :raises TableError: the connection is not one to a SQL database.
+    :raises TableError: the connection is of another type, or its provider is missing.
     """
     conn_id, conn_type = connection.conn_id, connection.conn_type
-    try:
-        from airflow.providers.common.sql.hooks.sql import DbApiHook
-    except ImportError as error:
+    if conn_type not in _DATABASES:
         raise TableError(
-            "Tables need the package apache-airflow-providers-common-sql: pip install 'airflow-provider-webdata[sql]' "
-            "on the workers, and the provider of the database"
-        ) from error
+            f"conn_id: the connection {conn_id!r} has the type {conn_type!r}. Only PostgreSQL, SQLite, and DuckDB "
+            f"(types {', '.join(_DATABASES)}) are supported; {docs_link('cookbook/into_snowflake_or_bigquery.md')} "
+            "loads the file into another database with dlt"
+        )
     try:
-        hook = connection.get_hook()
+        return connection.get_hook()
     except (AirflowException, ImportError) as error:
         raise TableError(
             f"conn_id: Airflow has no hook for the type {conn_type!r} of the connection {conn_id!r}; install the "
-            "provider of that database on the workers, or correct the type"
+            "provider of that database on the workers"
         ) from error
-    if not isinstance(hook, DbApiHook):
-        raise TableError(
-            f"conn_id: the connection {conn_id!r} has no SQL database ({type(hook).__name__}); specify one that does"
-        )
-    return hook
 
 
 def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
@@ -67,10 +65,7 @@ def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
     If the hook does not support OpenLineage, the namespace is the connection's type, host, and port. May query the
     database for the default schema.
     """
-    hook: Any = None
-    # Not every connection type has a hook, and not every hook is for a SQL database.
-    with suppress(AirflowException, ImportError):
-        hook = connection.get_hook()
+    hook = hook_of(connection)
     info = getattr(hook, "get_openlineage_database_info", lambda _: None)(connection)
     if info is None:
         port = f":{connection.port}" if connection.port else ""
@@ -82,28 +77,14 @@ def dataset_of_table(connection: Any, table: TableName) -> tuple[str, str]:
 
 
 def database_of(connection: Any) -> Database:
-    """Connect to the database of an Airflow connection, and return the loader for its kind.
+    """Connect to the database of an Airflow connection, and return its loader.
 
-    :raises TableError: the connection is not one to a SQL database, or loads into that database are unsupported.
+    :raises TableError: see `hook_of`.
     :raises LoadError: the database is unavailable.
     """
     hook = hook_of(connection)
     with database_errors(lambda: f"The connection {connection.conn_id!r} cannot be opened"):
-        session: Any = hook.get_conn()
-    driver = type(session).__module__.partition(".")[0]
-    if driver in {"psycopg", "psycopg2"} and hook.dialect_name == "postgresql":
-        return PostgreSQL(session)
-    if driver == "sqlite3":
-        return SQLite(session)
-    if driver in {"duckdb", "_duckdb"}:
-        return DuckDB(session)
-    from airflow_provider_webdata.results.tables.other_database import OtherDatabase
-
-    try:
-        return OtherDatabase(session, hook)
-    except TableError:
-        session.close()
-        raise
+        return _DATABASES[connection.conn_type](hook.get_conn())
 
 
 @dataclass(frozen=True)
@@ -308,8 +289,7 @@ def _fit(
             database.execute(statement)
             added.append(f"Added the column {column.name} to the table {made.table}")
             continue
-        accepted = database.accepted.get(column.type)
-        if accepted is not None and there.type.partition("(")[0].strip() not in accepted:
+        if there.type.partition("(")[0].strip() not in database.accepted[column.type]:
             raise TableError(
                 f"The column {column.name!r} of the table {made.table} has the type {there.type}, which cannot store "
                 f"{_HELD[column.type]}. Change it to {database.types[column.type]}, or omit it from columns"

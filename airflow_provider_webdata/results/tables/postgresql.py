@@ -6,7 +6,7 @@ import io
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values
+from airflow_provider_webdata.results.tables.database import Database, Existing, Values
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import TableName
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _CHUNK_CHARACTERS = 2**19
 _NAME_BYTES = 63
 # The line of a row in the context of an error of COPY, in any language.
-_LINE = re.compile(rf"^COPY {StagingDatabase.stage}\D*(\d+)", re.MULTILINE)
+_LINE = re.compile(rf"^COPY {Database.stage}\D*(\d+)", re.MULTILINE)
 # A surrogate pair, an escape that `jsonb` rejects (the group), or another one.
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|(\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2}))|\\."
@@ -41,7 +41,7 @@ SELECT pg_advisory_xact_lock(hashtext('webdata table ' || coalesce(
 """
 
 
-class PostgreSQL(StagingDatabase):
+class PostgreSQL(Database):
     """PostgreSQL, by psycopg2 or psycopg 3."""
 
     # `json` stores the service's JSON verbatim; `jsonb` rejects some of it.

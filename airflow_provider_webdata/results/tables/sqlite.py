@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from airflow_provider_webdata.results.tables.database import Existing, StagingDatabase, Values
+from airflow_provider_webdata.results.tables.database import Database, Existing, Values
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _TEXTS = ("TEXT", "CLOB", "VARCHAR", "CHARACTER", "NVARCHAR", "JSONTEXT", "BLOB", "")
 
 
-class SQLite(StagingDatabase):
+class SQLite(Database):
     """SQLite, by the module `sqlite3`."""
 
     types: ClassVar[Mapping[ColumnType, str]] = {

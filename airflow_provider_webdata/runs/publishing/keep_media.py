@@ -66,12 +66,10 @@ class KeepMedia(Step):
         client = connection.client
         return MediaSettings(
             max_bytes=int(self._media.max_mb * 2**20),
-            concurrency=self._media.concurrency,
             verify=client.verify,
             ca_file=client.ca_file,
             proxy=client.proxy,
             hosts=connection.media_hosts | {url_host(client.base_url) or ""},
-            keep_svg=self._media.keep_svg,
         )
 
     def summary(self) -> Mapping[str, Any]:

@@ -7,21 +7,13 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.item_urls import url_of
-from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.options import Output, Schema
-from airflow_provider_webdata.results.assets import (
-    annotate_outlets,
-    check_partition_outlets,
-    emit_partitions,
-)
+from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.formats import QUARANTINE
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
-from airflow_provider_webdata.results.files.partitions import PartitionedOutput, list_url
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.pages.preview import ROWS, preview_row
 from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
@@ -41,7 +33,6 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.options import Changes, Media, Quality
-    from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.lineage import Measurements
     from airflow_provider_webdata.runs.failures import RejectedResultsError
     from airflow_provider_webdata.runs.publishing.step import Results
@@ -97,9 +88,7 @@ class Publication:
         quality: Quality | None = getattr(task, "quality", None)
         self.path = None if self._output.path is None else str(self._output.path)
         self.compare = None if changes is None else Compare(changes, context, log)
-        is_list = self.path is not None and self._output.partition_by is not None
-        target = list_url(str(self.path)) if is_list else self.path
-        measure = None if quality is None else Measure(quality, context, log, self.compare, target)
+        measure = None if quality is None else Measure(quality, context, log, self.compare, self.path)
         self.media = None if media is None else KeepMedia(media, connection, log)
         steps = (
             measure,
@@ -140,8 +129,6 @@ class Publication:
                     "others. Add {{ ti.map_index }} to the path in output"
                 )
             check_output(self.path)
-        if self._output.emit_partitions is not None:
-            check_partition_outlets(self.context)
         # The comparison claims its folder after all other steps.
         for step in reversed(self._steps):
             step.prepare()
@@ -187,10 +174,7 @@ class Publication:
                 for step in self._steps:
                     step.rejected(self.written.url.removesuffix(QUARANTINE))
             return result
-        if self._output.emit_partitions is not None:
-            emit_partitions(self.context, summary)
-        else:
-            annotate_outlets(self.context, summary)
+        annotate_outlets(self.context, summary)
         for step in self._steps:
             step.written()
         return result
@@ -207,45 +191,26 @@ class Publication:
             step.verdict()
 
     def _write(self, path: str, results: Results) -> dict[str, Any]:
-        """Write the items, and return the files' part of the summary."""
+        """Write the items, and return the file's part of the summary."""
         items = _located(results)
         columns = (*(results.columns or columns_of(results.kind)), *results.tag_columns)
-        with self._opened(path, columns) as file:
+        with OutputFile(path, columns, judged=any(step.holds_back for step in self._steps)) as file:
             first = [*islice(items, ROWS)]
             self.preview = [preview_row(item) for item in first]
             file.write(chain(first, items))
-            self.rejection = self._judged(file.url)
+            self.rejection = self._judged(path)
             if self.rejection is not None:
                 file.quarantine()
-        url = file.url
-        if self.rejection is None:
-            written = [entry["path"] for entry in file.files] if isinstance(file, PartitionedOutput) else []
-            for step in self._steps:
-                step.replaced(written)
         typed = () if file.format.columns is None else file.columns
         self.written = WrittenFile(
-            url if self.rejection is None else url + QUARANTINE,
+            path if self.rejection is None else path + QUARANTINE,
             file.count,
             file.bytes,
             typed,
             self.measurements,
         )
         self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, self.written.url)
-        counts: dict[str, Any] = {"path": url, "count": file.count, "bytes": file.bytes}
-        if not isinstance(file, PartitionedOutput):
-            return counts
-        warn_if_large(
-            file.files, self._log, "To write fewer files, set partition_by to a value that more items share"
-        )
-        return {**counts, "files": file.files}
-
-    def _opened(self, path: str, columns: tuple[Column, ...]) -> OutputFile | PartitionedOutput:
-        if self._output.partition_by is None:
-            return OutputFile(path, columns, judged=any(step.holds_back for step in self._steps))
-        start, _ = run_span(self.context["dag_run"], time_zone_of(self.context.get("dag")))
-        day = start.date().isoformat()
-        run = json_text(Attempt(self.context).instance)
-        return PartitionedOutput(path, columns, self._output.partition_by, day, run)
+        return {"path": path, "count": file.count, "bytes": file.bytes}
 
     def _judged(self, url: str | None) -> RejectedResultsError | None:
         return next(filter(None, [step.judge(url) for step in self._steps]), None)

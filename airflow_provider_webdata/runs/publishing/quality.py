@@ -7,19 +7,13 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from jsonschema import Draft202012Validator
-
 from airflow_provider_webdata.api.errors import trimmed
-from airflow_provider_webdata.common.attempt import Attempt
-from airflow_provider_webdata.common.dates import moment, span
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.xcom_keys import QUALITY, QUALITY_REJECTED
 from airflow_provider_webdata.hooks.task_metrics import count, gauge
-from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.formats import QUARANTINE
 from airflow_provider_webdata.results.files.quarantine import discard, quarantined_at
 from airflow_provider_webdata.results.files.storage import check_file
@@ -31,7 +25,8 @@ from airflow_provider_webdata.runs.publishing.compare import run_of
 from airflow_provider_webdata.runs.publishing.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
+    from datetime import datetime
 
     from airflow.sdk import Context
 
@@ -49,7 +44,7 @@ class Measure(Step):
 
     :param quality: the operator's `quality`.
     :param compare: the comparison with earlier runs, if any.
-    :param output: URL of the output, or of the list of a partitioned one; None: the results go to XCom.
+    :param output: URL of the output; None: the results go to XCom.
     """
 
     def __init__(
@@ -64,12 +59,11 @@ class Measure(Step):
         """Time of the quarantine of an earlier attempt or run."""
         self._fields = [*(quality.coverage or ())]
         self._found: Counter[str] = Counter()
-        """Counts: `items`, `known`, `pages`, `repeated`, and `old`."""
+        """Counts: `items`, `known`, and `pages`."""
         self._filled: Counter[str] = Counter(dict.fromkeys(self._fields, 0))
         self._blocked: Counter[str] = Counter()
-        self._mistyped: Counter[str] = Counter()
-        self._examples: dict[tuple[str, str | None], str] = {}
-        """The first failed result by condition and field, without its content, for the log and XCom."""
+        self._blocked_example = ""
+        """The first blocked page, without its content, for the log and XCom."""
         self._assertions: list[Assertion] = []
         self._credits: float | None = None
         self._least = quality.min_items
@@ -94,9 +88,8 @@ class Measure(Step):
         return replace(results, items=self._measured(results))
 
     def _measured(self, results: Results) -> Iterator[Any]:
-        seen: set[int] = set()
         for item in results.items:
-            self._measure(item, seen)
+            self._measure(item)
             yield item
         self._found["known"] = len(results.known)
         if number := results.summary.get("notBegun"):
@@ -117,7 +110,6 @@ class Measure(Step):
             "coverage": {field: round(filled / items, 4) for field, filled in self._filled.items() if items},
             "creditsPerItem": self._credits,
             "minItems": self._least,
-            "maxItems": self._limits.max_items,
             "failed": [assertion._asdict() for assertion in self._failed],
             "until": run.stored_moment,
             "mapIndex": run.map_index,
@@ -164,21 +156,19 @@ class Measure(Step):
         self._is_rejected = True
         return RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
 
-    def replaced(self, files: Sequence[str]) -> None:
+    def written(self) -> None:
         """Delete the quarantine that these results replace."""
-        if self._output is None:
+        if self._output is None or not discard(self._output, self._rejected_at):
             return
-        run = json_text(Attempt(self._context).instance)
-        if discard(self._output, self._rejected_at, files, run) and self._compare is not None:
+        if self._compare is not None:
             self._compare.forget_rejected(self._output)
 
     @property
     def _failed(self) -> list[Assertion]:
         return [assertion for assertion in self._assertions if not assertion.passed]
 
-    def _measure(self, item: Mapping[str, Any], seen: set[int]) -> None:
-        limits, found = self._limits, self._found
-        found["items"] += 1
+    def _measure(self, item: Mapping[str, Any]) -> None:
+        self._found["items"] += 1
         metadata = item.get("metadata")
         # The content of an error page is not the data.
         is_failed = isinstance(metadata, Mapping) and site_failed(metadata)
@@ -191,38 +181,11 @@ class Measure(Step):
         for field in self._fields:
             has_value = not (is_failed and _is_content(field)) and _has_content(_value(item, field))
             self._filled[field] += has_value
-        for field, kind in (limits.types or {}).items():
-            value = _value(item, field)
-            if value is not None and not Draft202012Validator.TYPE_CHECKER.is_type(value, kind):
-                self._mistyped[field] += 1
-                self._note("types", field, item, value)
-        if limits.unique is not None and _has_content(value := _value(item, limits.unique)):
-            digest = hash(json_text(value))
-            if digest in seen:
-                found["repeated"] += 1
-                self._note("unique", limits.unique, item)
-            seen.add(digest)
         if is_page(item):
-            found["pages"] += 1
+            self._found["pages"] += 1
             if kind_found := substitute_kind(item):
                 self._blocked[kind_found] += 1
-                self._note("blocked", None, item)
-            if limits.fresher_than is not None:
-                self._measure_age(item["metadata"])
-
-    def _note(self, condition: str, field: str | None, item: Mapping[str, Any], mistyped: Any = None) -> None:
-        if (condition, field) not in self._examples:
-            example = trimmed(url_of(item) or f"result {self._found['items']}")
-            self._examples[condition, field] = (
-                example if mistyped is None else f"{type(mistyped).__name__} in {example}"
-            )
-
-    def _measure_age(self, metadata: Mapping[str, Any]) -> None:
-        cached = moment(str(metadata.get("cachedAt"))) if metadata.get("cacheState") == "hit" else None
-        age = None if cached is None else datetime.now(timezone.utc) - cached
-        if age is not None and age > self._limits.fresher_than:  # type: ignore[operator]
-            self._found["old"] += 1
-            self._examples.setdefault(("fresher_than", None), f"one that is {span(age.total_seconds())} old")
+                self._blocked_example = self._blocked_example or trimmed(url_of(item) or "a page without URL")
 
     def _judged(self) -> Iterator[Assertion]:
         limits, found = self._limits, self._found
@@ -233,10 +196,6 @@ class Measure(Step):
         )
         if self._unfinished:
             yield Assertion("unfinished", None, "all work within credit_limit", self._unfinished, False)
-        if limits.max_items is not None:
-            yield Assertion(
-                "max_items", None, f"at most {limits.max_items}", str(total), total <= limits.max_items
-            )
         if limits.drop_vs_last is not None and (before := self._items_before()):
             least = math.ceil(round(before * (1 - limits.drop_vs_last), 6))
             self._least = max(self._least, least)
@@ -247,25 +206,12 @@ class Measure(Step):
             yield Assertion(
                 "coverage", field, f"at least {share:.4g}", _part(filled, items), filled / items >= share
             )
-        if limits.unique is not None:
-            yield self._none("unique", limits.unique, "no repeated value", found["repeated"])
         if limits.blocked is not None and pages:
             blocked = self._blocked.total()
-            actual = _part(blocked, pages) + (
-                f", such as {self._examples['blocked', None]}" if blocked else ""
-            )
+            actual = _part(blocked, pages) + (f", such as {self._blocked_example}" if blocked else "")
             yield Assertion(
                 "blocked", None, f"at most {limits.blocked:.4g}", actual, blocked / pages <= limits.blocked
             )
-        if limits.fresher_than is not None:
-            expected = f"no page older than {span(limits.fresher_than.total_seconds(), exact=True)}"
-            yield self._none("fresher_than", None, expected, found["old"])
-        for field, kind in (limits.types or {}).items():
-            yield self._none("types", field, f"only {kind}", self._mistyped[field])
-
-    def _none(self, condition: str, field: str | None, expected: str, number: int) -> Assertion:
-        actual = f"{number}, such as {self._examples[condition, field]}" if number else "0"
-        return Assertion(condition, field, expected, actual, not number)
 
     def _report(self) -> None:
         context, items, blocked = self._context, self._found["items"], self._blocked.total()

@@ -94,12 +94,6 @@ class Step:
         """Return what the results lack because of this step, after the last item."""
         return ()
 
-    def replaced(self, files: Sequence[str]) -> None:
-        """Finish after the results have replaced the output.
-
-        :param files: paths of the files of a partitioned output.
-        """
-
     def rejected(self, output: str) -> None:
         """Finish after rejected results are written to the quarantine of an output.
 

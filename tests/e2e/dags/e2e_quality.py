@@ -18,7 +18,7 @@ def checks():
         limit=50,
         scrape_options={"max_age": 0},
         output="{{ dag_run.conf['path'] }}",
-        quality=Quality(drop_vs_last=0.3, coverage={"markdown": 1}, unique="url", blocked=0.1),
+        quality=Quality(drop_vs_last=0.3, coverage={"markdown": 1}, blocked=0.1),
         wait=Wait(poll_interval=2),
         deferrable=True,
         retries=2,

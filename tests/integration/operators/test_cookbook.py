@@ -21,7 +21,6 @@ from airflow.sdk.module_loading import import_string
 from pyarrow import parquet
 
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
-from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
 from tests.integration.operators.test_documentation import empty
 from tests.integration.operators.test_tutorial import messages
 from tests.support.airflow_features import HAS_LOOPS
@@ -50,7 +49,7 @@ POSTGRES = "Nightly crawl into PostgreSQL"
 DLT = "Nightly crawl into Snowflake or BigQuery"
 ALERT = "Alert when a page or a price changes"
 FAILED, HISTORY = "Retry only the failed queries", "Backfill 30 days of searches"
-DAYS, AGENT, CHECKED = "Search each day as a partition", "Ask an agent", "Run a DAG after each check"
+AGENT, CHECKED = "Ask an agent", "Run a DAG after each check"
 APPROVED, LOOP = "Ask before a paid crawl", "Search until enough"
 LATE, EACH_CHECK = "Email when a check is late", "Report after each check and every morning"
 asks_a_person = pytest.mark.skipif(
@@ -65,7 +64,7 @@ RUN = [
     pytest.param(title, marks=NEEDS.get(title, ()))
     for title in RECIPES
     # That of each check needs an event: sandbox/tests/testing/test_user_project.py.
-    if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY, DAYS, CHECKED, POSTGRES, DLT, ALERT)
+    if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY, CHECKED, POSTGRES, DLT, ALERT)
 ]
 """Recipes that need one run, and nothing else."""
 
@@ -425,13 +424,6 @@ def test_days_are_searched_one_by_one(cook: Cook, tmp_path: Path, sandbox: Sandb
         assert tbs == f"cdr:1,cd_min:{searched},cd_max:{searched}"
     assert written[0] == "2026-01-01"
     assert len({*written}) == 2
-
-
-@pytest.mark.skipif(airflow_release() < PARTITION_EVENTS, reason="tasks cannot emit partitions")
-def test_a_day_is_a_partition(cook: Cook) -> None:
-    """Its consumer needs a scheduler: tests/e2e/test_partitions.py."""
-    (file,) = result(cook(DAYS), "search")["files"]
-    assert file["partition"] == {"date": Path(file["path"]).stem}
 
 
 def test_nothing_bad_is_published(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ import pendulum
 from airflow.sdk import DAG, Asset, AssetWatcher, dag as dag_of, task
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
@@ -39,10 +40,6 @@ PDF = ROOT / "sandbox" / "tests" / "files" / "chromium.pdf"
 NOT_RUN = {
     "WebDataWebhookSensor(": "waits for a delivery to an inbox: tests/integration/sensors/test_webhook.py",
     "WebDataWebhookEventTrigger(": "is started by a delivery to an inbox: tests/e2e/test_event_driven.py",
-    **dict.fromkeys(
-        ("emit_partitions=", "macros.webdata.partition_file()", "CronPartitionTimetable("),
-        "needs a scheduler: tests/e2e/test_partitions.py",
-    ),
     " AgentOperator(": "asks a model: tests/integration/toolsets/test_agents_page.py",
     "from firecrawl import": "is another client's, which calls the hosted service",
     "webdata_sandbox": "is a test in a user's project: sandbox/tests/testing/test_user_project.py",

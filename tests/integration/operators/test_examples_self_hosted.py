@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.airflow_features import HAS_PARTITIONS
 from tests.support.dag_runner import Airflow, Outcome, connection
 from webdata_sandbox.server import SandboxServer
 
@@ -45,11 +44,6 @@ PASSING = {
     "webdata_search": "webdata_search",
     "webdata_incremental_search": "webdata_incremental_search",
     "webdata_site_to_table": "webdata_site_to_table",
-    **(
-        {"partitions/webdata_by_day": "webdata_by_day", "partitions/webdata_by_host": "webdata_by_host"}
-        if HAS_PARTITIONS
-        else {}
-    ),
 }
 LACKING = {
     "webdata_monitor": ("webdata_monitor", "it has no monitors"),

@@ -39,7 +39,7 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
             WebDataBatchScrapeOperator(task_id=name, urls=results, wait_for_completion=False)
         files = WebDataMapOperator(
             task_id="files", url="{SITE}", limit=3, sitemap="only",
-            output=Output("{tmp_path}/links.csv.gz", partition_by="host"),
+            output="{tmp_path}/links.csv.gz",
         )
         WebDataBatchScrapeOperator(task_id="filed", urls=files.output, wait_for_completion=False)
         urls = WebDataMapOperator(task_id="urls", url="{SITE}", limit=2, returns="urls")

@@ -11,7 +11,7 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Output, Quality, Wait
+from airflow_provider_webdata.options import Quality, Wait
 from airflow_provider_webdata.results.files.quarantine import publish
 from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
 from tests.support import direct
@@ -75,10 +75,10 @@ def test_rejected_results_are_billed_once(here: SandboxServer, name: str) -> Non
     here.control.set_page(SITE, "<title>Page not found</title><p>Oops.</p>")
     operator, arguments, path, price = CALLS[name]
     store = direct.StateStore()
-    quality = Quality(min_items=0, max_items=0)
+    quality = Quality(coverage={"colour": 1})
     outcome = direct.run(operator(task_id="t", quality=quality, retries=2, **arguments), store)
     assert outcome.ended == ("failed", 1)
-    assert "max_items: expected at most 0" in str(outcome.error)
+    assert "coverage colour: expected at least 1, got 0" in str(outcome.error)
     assert "(WD-064)" in str(outcome.error)
     assert outcome.xcom["return_value"]
     assert outcome.xcom["credits"]["used"] == price
@@ -92,23 +92,18 @@ def test_in_an_object_store(here: SandboxServer, s3_client: Any, bucket: str) ->
     )
     url = f"s3://{CONNECTION}@{bucket}/found/all.jsonl"
 
-    def run(output: Output, quality: Quality) -> direct.Outcome:
+    def run(quality: Quality) -> direct.Outcome:
         task = WebDataSearchOperator(
-            task_id="t", query="river", limit=3, returns="web", output=output, quality=quality
+            task_id="t", query="river", limit=3, returns="web", output=url, quality=quality
         )
         return direct.run(task)
 
-    assert run(Output(url), Quality()).state == "success"
+    assert run(Quality()).state == "success"
     assert keys() == ["found/all.jsonl"]
-    assert run(Output(url), Quality(min_items=4)).state == "failed"
+    assert run(Quality(min_items=4)).state == "failed"
     assert keys() == ["found/all.jsonl", "found/all.jsonl.rejected"]
     publish(url)
     assert keys() == ["found/all.jsonl"]
-    assert run(Output(url, partition_by="date"), Quality(min_items=4)).state == "failed"
-    assert all(key.endswith(".rejected") for key in {*keys()} - {"found/all.jsonl"})
-    publish(url.replace(".jsonl", ".files.json"))
-    assert len(keys()) == 3
-    assert not any(key.endswith(".rejected") for key in keys())
 
 
 def test_results_of_unfinished_work_are_rejected(here: SandboxServer) -> None:

@@ -11,7 +11,6 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from airflow_provider_webdata.api.errors import ProcessingContinuesError, TransportError
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.options import Output
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
@@ -94,7 +93,7 @@ def test_instances_of_a_mapped_task_do_not_replace_each_others_files(run_dag, sa
 
         scrape("fixed", output="{tmp_path}/fixed.jsonl").expand(url={pages})
         day = "{tmp_path}/{{{{ dag_run.run_after | ds_nodash }}}}.jsonl"
-        scrape("by_run", output=Output(day, partition_by="host")).expand(url={pages})
+        scrape("by_run", output=Output(day, documents=True)).expand(url={pages})
         scrape("by_index", output="{tmp_path}/{{{{ ti.map_index }}}}.jsonl").expand(url={pages})
         scrape("own").expand_kwargs(
             [{{"url": url, "output": f"{tmp_path}/own_{{place}}.jsonl"}} for place, url in enumerate({pages})]
@@ -119,13 +118,6 @@ def test_instances_of_a_mapped_task_do_not_replace_each_others_files(run_dag, sa
         assert "all instances of the mapped task write to" in done.log_of(name)
     assert json.loads((tmp_path / "fixed.jsonl").read_text())["metadata"]["sourceURL"] == PAGE
     assert len(sandbox.control.requests("/v2/scrape")) == 8
-
-
-def test_a_long_list_of_files_is_reported(here, log, tmp_path, monkeypatch):
-    """XCom names each file of a partitioned output."""
-    monkeypatch.setenv("AIRFLOW__WEBDATA__XCOM_WARNING_KB", "0.1")
-    direct.run(scrape(output=Output(f"{tmp_path}/x.jsonl", partition_by="host")))
-    assert "set partition_by to a value that more items share" in log()
 
 
 @pytest.mark.rule("metadata-status")

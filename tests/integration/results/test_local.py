@@ -13,7 +13,6 @@ import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import textwrap
 import threading
 from pathlib import Path
@@ -27,7 +26,6 @@ from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
 from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
-from airflow_provider_webdata.results.files.partitions import PartitionedOutput, files_of
 from airflow_provider_webdata.results.files.storage import check_folder
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from tests.support.rows import item_of
@@ -173,23 +171,7 @@ def test_a_disk_that_becomes_full_is_named(tmp_path):
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_full_folder_of_temporary_files_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with (
-        room_for(1000),
-        pytest.raises(
-            StorageError, match=rf"{tmp_path}/webdata-partitions-\S+ cannot be written: [\s\S]*Free space"
-        ),
-        PartitionedOutput(f"{tmp_path}/x.jsonl", COLUMNS, "host", "2026-01-31") as output,
-    ):
-        output.write([{"markdown": "x" * 2**10, "url": "https://a.example/"}] * 3)
-    assert [*tmp_path.iterdir()] == []
-
-
-def test_a_list_and_a_file_that_cannot_be_read(tmp_path):
-    (tmp_path / "x.files.json").mkdir()
-    with pytest.raises(StorageError, match=r"x\.files\.json cannot be read: [\s\S]*WD-065"):
-        files_of(f"{tmp_path}/x.files.json")
+def test_a_file_that_cannot_be_read(tmp_path):
     (tmp_path / "x.jsonl").mkdir()
     with (
         pytest.raises(StorageError, match=r"x\.jsonl cannot be read: [\s\S]*WD-065"),

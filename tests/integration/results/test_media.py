@@ -25,7 +25,7 @@ from cryptography.x509.oid import NameOID
 
 from airflow_provider_webdata.common.hosts import addresses_for
 from airflow_provider_webdata.results.media.copies import MediaReport, keep_media
-from airflow_provider_webdata.results.media.fetch import MAX_REDIRECTS, MediaSettings
+from airflow_provider_webdata.results.media.fetch import CONCURRENCY, MAX_REDIRECTS, MediaSettings
 from tests.integration.results.media_server import MediaServer, first, redirect, serve, status, unannounced
 from tests.support.fault_server import FaultServer, answer
 from tests.support.tables import each_row
@@ -328,7 +328,7 @@ def test_redirects_are_followed(server, other, tmp_path):
 
 def test_concurrency_is_bounded(server, tmp_path):
     """No more at once than allowed; and that many, each of them waiting for the others."""
-    meet = threading.Barrier(3, timeout=PATIENCE)
+    meet = threading.Barrier(CONCURRENCY, timeout=PATIENCE)
     lock = threading.Lock()
     inside, most = 0, 0
 
@@ -344,10 +344,10 @@ def test_concurrency_is_bounded(server, tmp_path):
         serve(PNG)(handler)
 
     server.routes = {"/shot": together}
-    settings = MediaSettings(hosts=LOOPBACK, concurrency=3, attempts=1)
+    settings = MediaSettings(hosts=LOOPBACK, attempts=1)
     _, report = kept([document(n, screenshot=f"{server.url}/shot") for n in range(12)], tmp_path, settings)
     assert report.kept == 12
-    assert most == 3
+    assert most == CONCURRENCY
 
 
 def test_items_come_as_they_are_asked_for(server, tmp_path):
@@ -527,13 +527,11 @@ def test_of_several_addresses_the_public_ones_count(monkeypatch):
     assert addresses_for(httpx.URL("https://mixed.example/x"), {"mixed.example"}) == ["10.0.0.1", "8.8.8.8"]
 
 
-@pytest.mark.parametrize("keep_svg", [True, False])
-def test_svg_is_kept_on_request_only(server, tmp_path, keep_svg):
+def test_no_svg_is_kept(server, tmp_path):
     server.routes = {"/shot": serve(b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml")}
-    settings = MediaSettings(hosts=LOOPBACK, keep_svg=keep_svg)
-    ((item,), report) = kept([document(screenshot=f"{server.url}/shot")], tmp_path, settings)
-    assert report.kept == keep_svg
-    assert item["screenshot"].endswith(".svg") is keep_svg
+    ((item,), report) = kept([document(screenshot=f"{server.url}/shot")], tmp_path)
+    assert (report.kept, report.failed) == (0, 1)
+    assert item["screenshot"] == f"{server.url}/shot"
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,6 @@ from botocore.exceptions import ClientError
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
-from airflow_provider_webdata.results.files.partitions import PartitionedOutput, files_of
 from airflow_provider_webdata.results.files.quarantine import discard, publish, quarantined_at
 from tests.support.fault_server import FaultServer, answer
 from tests.support.tables import each_row
@@ -143,59 +142,6 @@ def test_killed_while_writing(s3_client, bucket, s3_connection, warm, tmp_path):
         stored(s3_client, bucket, "killed.jsonl")
 
 
-def host(name, pages=1):
-    return [{"metadata": {"sourceURL": f"https://{name}.example/{number}"}} for number in range(pages)]
-
-
-@pytest.mark.parametrize(
-    ("end", "by", "folders"),
-    [("jsonl.gz", "host", ["host=a.example", "host=b.example"]), ("parquet", "date", ["date=2026-01-31"])],
-)
-def test_partitions(s3_client, bucket, end, by, folders):
-    """A key for each partition, and the list with their paths; readers get URLs with the connection."""
-    url = f"s3://results_s3@{bucket}/deep/run.{end}"
-    with PartitionedOutput(url, columns_of("document"), by, "2026-01-31") as output:
-        output.write(host("a") + host("b", 2))
-        assert keys(s3_client, bucket) == []
-    paths = [f"deep/{folder}/run.{end}" for folder in folders]
-    assert keys(s3_client, bucket) == [*paths, "deep/run.files.json"]
-    assert files_of(output.url) == [f"s3://results_s3@{bucket}/{path}" for path in paths]
-    listed = json.loads(stored(s3_client, bucket, "deep/run.files.json"))["files"]
-    assert [entry["path"] for entry in listed] == [f"{folder}/run.{end}" for folder in folders]
-    assert [entry["bytes"] for entry in output.files] == [
-        len(stored(s3_client, bucket, path)) for path in paths
-    ]
-
-
-def test_partitions_of_an_earlier_attempt(s3_client, bucket):
-    """Those that are none any more go, but not another run's; after an error, all is as it was."""
-    url = f"s3://results_s3@{bucket}/run.jsonl"
-    with PartitionedOutput(url, columns_of("document"), "host", "2026-01-30", "earlier") as output:
-        output.write(host("0"))
-    for names in (["a", "b"], ["b", "c"]):
-        with PartitionedOutput(url, columns_of("document"), "host", "2026-01-31", "run") as output:
-            output.write(host(names[0]) + host(names[1]))
-    before = keys(s3_client, bucket)
-    assert before == [
-        "host=0.example/run.jsonl",
-        "host=b.example/run.jsonl",
-        "host=c.example/run.jsonl",
-        "run.files.json",
-    ]
-
-    def failing():
-        yield from host("d")
-        raise ConnectionError("the next page did not come")
-
-    with (
-        pytest.raises(ConnectionError),
-        PartitionedOutput(url, columns_of("document"), "host", "x") as output,
-    ):
-        output.write(failing())
-    assert keys(s3_client, bucket) == before
-    assert len(files_of(url.replace(".jsonl", ".files.json"))) == 2
-
-
 def test_publishing(s3_client, bucket):
     url = f"s3://results_s3@{bucket}/run.jsonl"
     with OutputFile(url, columns_of("document"), judged=True) as file:
@@ -207,18 +153,8 @@ def test_publishing(s3_client, bucket):
         publish(url)
     assert quarantined_at(url) is None
     s3_client.put_object(Bucket=bucket, Key="run.jsonl.rejected", Body=b"")
-    discard(url, quarantined_at(url), [], "run")
+    assert discard(url, quarantined_at(url))
     assert keys(s3_client, bucket) == ["run.jsonl"]
-
-
-@each_row("content", [None, b"", b"[]", b'{"files": [1]}'])
-def test_a_list_that_is_none(s3_client, bucket, content):
-    if content is not None:
-        s3_client.put_object(Bucket=bucket, Key="run.files.json", Body=content)
-    with pytest.raises(
-        OutputError, match=f"s3://results_s3@{bucket}/run.files.json (?:is no|does not exist)"
-    ):
-        files_of(f"s3://results_s3@{bucket}/run.files.json")
 
 
 def test_no_such_bucket(bucket):

@@ -170,7 +170,7 @@ def test_pages_of_a_poke_that_failed_are_not_counted_again(wait: Any, jobs: JobS
         return real(method, path, body, key, query)
 
     jobs.answer = answer  # type: ignore[method-assign]
-    done = wait("poke", quality=Quality(max_items=101))
+    done = wait("poke", quality=Quality(min_items=101))
     assert done.ended == ("success", 1), done.error
     assert done.xcom["quality"]["items"] == 101
     assert failed

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 
 import duckdb
 import psycopg2
-import psycopg2.extensions
 import pytest
 from airflow.providers.common.sql.hooks.sql import DbApiHook
 from airflow.providers.postgres.hooks.postgres import PostgresHook
@@ -37,8 +36,6 @@ class DuckDBHook(DbApiHook):
 class OlderPostgresHook(PostgresHook):
     """As it connects where psycopg 3 is not installed."""
 
-    factory: Any = None
-
     def get_conn(self) -> Any:
         given = self.connection
         return psycopg2.connect(
@@ -47,30 +44,8 @@ class OlderPostgresHook(PostgresHook):
             user=given.login,
             password=given.password,
             dbname=given.schema,
-            connection_factory=self.factory,
             **given.extra_dejson,
         )
-
-
-class UnknownConnection(sqlite3.Connection):
-    """By its module, of no driver that is known."""
-
-
-class UnknownPostgreSQLConnection(psycopg2.extensions.connection):
-    """The same."""
-
-
-class UnknownHook(SqliteHook):
-    """A hook of a database that is loaded by standard SQL."""
-
-    def get_conn(self) -> Any:
-        return sqlite3.connect(self.connection.host, factory=UnknownConnection)
-
-
-class UnknownPostgreSQLHook(OlderPostgresHook):
-    """The same, with placeholders that are not question marks."""
-
-    factory = UnknownPostgreSQLConnection
 
 
 HOOKS: dict[str, Any] = {
@@ -78,13 +53,9 @@ HOOKS: dict[str, Any] = {
     "postgresql, psycopg2": OlderPostgresHook,
     "sqlite": SqliteHook,
     "duckdb": DuckDBHook,
-    "other, by ?": UnknownHook,
-    "other, by %s": UnknownPostgreSQLHook,
 }
-# Databases that are loaded by statements of their own.
-OWN_WAYS = ["postgresql", "sqlite", "duckdb"]
-# One for each class that loads.
-EACH_WAY = [*OWN_WAYS, "other, by ?"]
+# One hook for each database.
+DATABASES = ["postgresql", "sqlite", "duckdb"]
 
 
 @dataclass

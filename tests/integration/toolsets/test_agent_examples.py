@@ -125,4 +125,4 @@ def test_airflow_leaves_them_out_where_the_extra_may_be_missing() -> None:
     found = {Path(file) for file in find_path_from_directory(examples, ".airflowignore")}
     assert {file for file in found if file.suffix == ".py"} == {*examples.glob("*.py")}
     folders = {file.parent.name for file in examples.glob("*/*.py")}
-    assert folders == {"agents", "loops", "partitions", "vectors"}
+    assert folders == {"agents", "loops", "vectors"}

@@ -20,7 +20,7 @@ import pytest
 from playwright.sync_api import ConsoleMessage, Download, Locator, Page, expect
 
 from airflow_provider_webdata.common.links import error_link
-from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page, task_page
+from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page
 from demo.data import DAG_IDS
 from tests.support.browser import opened, overflow, violations, wait_for_parts
 from tests.support.ports import free_port
@@ -66,7 +66,9 @@ class Full:
 
     def task_page(self, dag_id: str, task_id: str, index: int = -1) -> str:
         """Return the path of a task's page in the newest run."""
-        return task_page(dag_id, self.seeded["runs"][dag_id], task_id, index)
+        run_id = self.seeded["runs"][dag_id]
+        query = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "map_index": index}
+        return f"{UI_PATH}/task?{urlencode(query)}"
 
     @property
     def check_page(self) -> str:

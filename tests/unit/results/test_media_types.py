@@ -52,28 +52,10 @@ def test_type(said, first, kind, expected):
     assert type_of(said, first, kind) == expected
 
 
-SVG = [
-    (b"<svg/>", "image/svg+xml"),
-    (b"<?xml version='1.0'?>\n<!-- a -->\n<svg/>", "image/svg+xml"),
-    (b"\xef\xbb\xbf<?xml version='1.0'?><svg/>", "image/svg+xml"),
-    (b"\n  <!-- a -->\r\n<!-- b --><svg/>", "image/svg+xml"),
-    (b"<!-- a --><html><svg/></html>", None),
-    (b"<!-- a <svg/>", None),
-    (b"<?xml version='1.0'?><feed/>", None),
-    (b"<html><svg/></html>", None),
-]
-
-
-@each_row("first, expected", SVG)
-def test_svg_on_request(first, expected):
-    assert type_of("image/svg+xml", first, "image", keep_svg=True) == expected
-
-
 EXTENSIONS = [
     ("image/jpeg", "jpg"),
     ("audio/mpeg", "mp3"),
     ("image/tiff", "tiff"),
-    ("image/svg+xml", "svg"),
     ("audio/webm", "weba"),
     ("image/x-new", "bin"),
 ]

@@ -21,7 +21,6 @@ from msgspec.structs import replace
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
-from airflow_provider_webdata.results.files.partitions import PartitionedOutput, files_of
 from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
 from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
@@ -220,46 +219,6 @@ def test_fuzz_of_kept_records(tmp_path: Path) -> None:
                 assert "answer" in record or isinstance(record["query"], str), (SEED, number, record)
             searches = [record for record in found or () if "results" in record and "query" in record]
             by_search(searches, items_of(searches))
-
-
-def write(url: str) -> None:
-    with PartitionedOutput(url, (), "host", "2026-01-01") as output:
-        output.write([{"url": "https://b.example/"}])
-
-
-def test_fuzz_of_a_list_of_files(tmp_path: Path) -> None:
-    """Nothing but files of partitions below the list's own folder is read or deleted."""
-    draw = random.Random(SEED)
-    url = f"{tmp_path}/out/run.jsonl"
-    path = tmp_path / "out" / "run.files.json"
-    (tmp_path / "run.jsonl").write_text("precious")
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "other.jsonl").write_text("precious")
-    entry = {"path": "host=a.example/run.jsonl", "partition": {"host": "a.example"}, "count": 1, "bytes": 9}
-    names = (
-        "../run.jsonl",
-        "other.jsonl",
-        f"{tmp_path}/run.jsonl",
-        "host=../run.jsonl",
-        "host=a/../../run.jsonl",
-    )
-    odd = (
-        "host=\ud800/run.jsonl",
-        "host=a\x00/run.jsonl",
-        f"host={'x' * 300}/run.jsonl",
-        "host=a\n/run.jsonl",
-    )
-    for number in range(ROUNDS // 10):
-        listed: dict[str, Any] = {"files": [entry, {**entry, "path": draw.choice([*names, *odd])}]}
-        content = json.dumps(damaged(draw, listed) if draw.random() < 0.7 else listed).encode()
-        content = cut(draw, content) if draw.random() < 0.3 else content
-        path.write_bytes(content)
-        for one in reads(number, "run.files.json", content, files_of, str(path)) or ():
-            assert one.startswith(f"{tmp_path}/out/host="), (SEED, number, content)
-        reads(number, "run.files.json", content, write, url)
-        assert [file.read_text() for file in (tmp_path / "run.jsonl", tmp_path / "out" / "other.jsonl")] == [
-            "precious"
-        ] * 2
 
 
 def test_fuzz_of_manifests(tmp_path: Path) -> None:

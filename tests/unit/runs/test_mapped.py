@@ -26,7 +26,7 @@ def context_of(dag: DAG, map_index: int, **mapped: Any) -> Any:
     ("output", "shared"),
     [
         ("/data/x.jsonl", True),
-        (Output("/data/x.jsonl", partition_by="host"), True),
+        (Output("/data/x.jsonl", documents=True), True),
         ("/data/{{ ds }}/{{ dag_run.run_after | ts_nodash }}/{{ var.value.site }}.jsonl", True),
         # `expand_kwargs` may set them for each instance.
         ("/data/{{ params.site }}.jsonl", False),

@@ -23,7 +23,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Changes, Output, Quality, Schema
+from airflow_provider_webdata.options import Changes, Quality, Schema
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.results.tables.items import ResultsFile
@@ -34,7 +34,6 @@ from tests.support.service import connection_text
 from tests.support.tables import each_row
 
 DAY = datetime(2026, 1, 2, tzinfo=timezone.utc)
-OLD = (datetime.now(timezone.utc) - timedelta(days=4, hours=1)).isoformat()
 
 
 def page(
@@ -78,7 +77,6 @@ BEFORE = {"items": 20, "until": "2026-01-01T00:00:00+00:00", "mapIndex": -1, "ha
 CHECKS: list[tuple[Quality, list[Any], str]] = [
     (Quality(), [], "min_items: expected at least 1, got 0"),
     (Quality(min_items=11), PAGES, "min_items: expected at least 11, got 10"),
-    (Quality(max_items=9), PAGES, "max_items: expected at most 9, got 10"),
     (Quality(drop_vs_last=0.45), PAGES, "drop_vs_last: expected at least 11, because the previous run had 20, got 10"),
     (
         Quality(coverage={"json.price": 0.95}),
@@ -97,28 +95,10 @@ CHECKS: list[tuple[Quality, list[Any], str]] = [
         "coverage json.colour: expected at least 0.5, got 0 (0 of 10)",
     ),
     (
-        Quality(unique="url"),
-        [*PAGES, PAGES[0], PAGES[0]],
-        "unique url: expected no repeated value, got 2, such as https://a.example/0",
-    ),
-    (Quality(unique="json.price"), PAGES, "unique json.price: expected no repeated value, got 9, such as https://b.example/1"),
-    (
         Quality(blocked=0.05),
         [*PAGES, page(11, markdown="Verifying you are human.")],
         "blocked: expected at most 0.05, got 0.09091 (1 of 11), such as https://b.example/11",
     ),
-    (
-        Quality(fresher_than=timedelta(days=2)),
-        [*PAGES, page(11, cacheState="hit", cachedAt=OLD)],
-        "fresher_than: expected no page older than 2 days, got 1, such as one that is 4 days old",
-    ),
-    (
-        Quality(types={"json.price": "number"}),
-        [*PAGES, page(11, "2 EUR"), page(12, True), page(13, None)],
-        "types json.price: expected only number, got 2, such as str in https://b.example/11",
-    ),
-    (Quality(types={"price": "integer"}), [{"price": 2.0}, {"price": 2.5}], "got 1, such as float in result 2"),
-    (Quality(unique="id"), [{"id": 1}, {"id": "1"}, {"id": 1}], "got 1, such as result 3"),
 ]  # fmt: skip
 
 
@@ -173,13 +153,9 @@ def as_dict(quality: Quality) -> dict[str, Any]:
 
 PASS = Quality(
     min_items=3,
-    max_items=10,
     drop_vs_last=0.5,
     coverage={"json.price": 1.0, "url": 1},
-    unique="url",
     blocked=0,
-    fresher_than=timedelta(days=5),
-    types={"json.price": "integer", "json": "object", "markdown": "string", "json.colour": "array"},
 )
 
 
@@ -189,8 +165,7 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         Stats, "gauge", lambda name, number, tags: gauges.update({name: (number, tags.get("field"))})
     )
     path = tmp_path / "found.jsonl"
-    items = [*PAGES[:9], page(10, cacheState="hit", cachedAt=OLD)]
-    result, xcom, run = delivered(items, quality=PASS, output=str(path), earlier=BEFORE)
+    result, xcom, run = delivered(PAGES, quality=PASS, output=str(path), earlier=BEFORE)
     assert xcom["quality"] == result["quality"] == {
         "items": 10,
         "pages": 10,
@@ -198,7 +173,6 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         "coverage": {"json.price": 1.0, "url": 1.0, "markdown": 1.0, "json": 1.0, "metadata": 1.0},
         "creditsPerItem": 0.5,
         "minItems": 10,
-        "maxItems": 10,
         "failed": [],
         "until": "2026-01-02T00:00:00+00:00",
         "mapIndex": -1,
@@ -222,7 +196,7 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     } >= {
         ("min_items", None, True),
         ("coverage", "json.price", True),
-        ("unique", "url", True),
+        ("blocked", None, True),
     }
 
 
@@ -265,57 +239,29 @@ def test_the_manifest_knows_the_run_before_and_does_not_advance(tmp_path: Path) 
     assert len([*(tmp_path / "seen").glob("*.jsonl.gz")]) == 4
 
 
-def test_partitions_are_held_back_together(tmp_path: Path) -> None:
-    output = Output(str(tmp_path / "found.jsonl"), partition_by="host")
-    listed = tmp_path / "found.files.json"
-    delivered(PAGES[1::2], output=output)
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*.json*")}
-    assert len(before) == 2
-
-    error, xcom, _ = delivered(PAGES[::2], quality=Quality(max_items=2), output=output)
-    assert f"airflow webdata publish {listed}" in str(error)
-    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path in before}
-    assert len([*tmp_path.rglob("*.rejected")]) == 2
-
-    publish(str(listed))
-    assert xcom["return_value"]["path"] == str(listed)
-    assert [path.name for path in tmp_path.glob("host=*/*")] == ["found.jsonl"]
-    assert len((tmp_path / "host=a.example" / "found.jsonl").read_text().splitlines()) == 5
-    assert [entry["partition"] for entry in json.loads(listed.read_text())["files"]] == [
-        {"host": "a.example"}
-    ]
-    assert not [*tmp_path.rglob("*.rejected")]
-
-
-@pytest.mark.parametrize("partition_by", [None, "date"])
-def test_newer_results_are_not_replaced_by_older_ones(tmp_path: Path, partition_by: str | None) -> None:
+def test_newer_results_are_not_replaced_by_older_ones(tmp_path: Path) -> None:
     """Whether a later run without checks or a later day wrote them."""
-    output = Output(str(tmp_path / "found.jsonl"), partition_by=partition_by)
-    url = str(tmp_path / ("found.jsonl" if partition_by is None else "found.files.json"))
-    delivered(PAGES[:3], output=output)
-    delivered(PAGES[:1], output=output, quality=2)
-    os.utime(f"{url}.rejected", (1, 1))
-    day = DAY + timedelta(days=1)
-    delivered(PAGES[:5], output=output, day=day, **({} if partition_by is None else {"quality": 1}))
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    output = tmp_path / "found.jsonl"
+    rejected = tmp_path / "found.jsonl.rejected"
+    delivered(PAGES[:3], output=str(output))
+    delivered(PAGES[:1], output=str(output), quality=2)
+    os.utime(rejected, (1, 1))
+    delivered(PAGES[:5], output=str(output), day=DAY + timedelta(days=1))
+    before = output.read_bytes(), rejected.read_bytes()
     with pytest.raises(OutputError, match=r"after the rejected results .1970-01-01[\s\S]*add --force"):
-        publish(url)
-    assert before == {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    publish(url, force=True)
-    [rows] = {len(path.read_text().splitlines()) for path in tmp_path.rglob("found.jsonl")} - {5}
-    assert rows == 1
-    assert not [*tmp_path.rglob("*.rejected")]
+        publish(str(output))
+    assert (output.read_bytes(), rejected.read_bytes()) == before
+    publish(str(output), force=True)
+    assert output.read_bytes() == before[1]
+    assert not rejected.exists()
 
 
-@pytest.mark.parametrize("partition_by", [None, "date", "host"])
-def test_later_results_replace_the_quarantine(
-    tmp_path: Path, partition_by: str | None, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_later_results_replace_the_quarantine(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    options: dict[str, Any] = {"output": Output(str(tmp_path / "found.jsonl"), partition_by=partition_by)}
-    delivered(PAGES, quality=11, **options)
+    output = str(tmp_path / "found.jsonl")
+    delivered(PAGES, quality=11, output=output)
     assert [*tmp_path.rglob("*.rejected")]
-    delivered(PAGES[:1], quality=1, **options)
+    delivered(PAGES[:1], quality=1, output=output)
     assert not [*tmp_path.rglob("*.rejected")]
     assert "Deleted the rejected results of an earlier attempt or run" in caplog.text
 
@@ -326,23 +272,9 @@ def test_only_an_output_can_be_published(tmp_path: Path, path: str) -> None:
         publish(path.format(tmp_path))
 
 
-def test_publishing_keeps_the_files_of_other_runs(tmp_path: Path) -> None:
-    output = Output(str(tmp_path / "found.jsonl"), partition_by="date")
-    delivered(PAGES, output=output)
-    delivered(PAGES, output=output, day=DAY + timedelta(days=1), quality=11)
-    publish(str(tmp_path / "found.files.json"))
-    assert sorted(path.name for path in tmp_path.glob("date=*")) == ["date=2026-01-02", "date=2026-01-03"]
-    assert len([*tmp_path.glob("date=*/found.jsonl")]) == 2
-
-
-@pytest.mark.parametrize(
-    ("partition_by", "folder"), [(None, ""), ("date", "date=2026-01-02")], ids=["file", "partition"]
-)
-def test_runs_with_the_same_output_keep_their_own_results(
-    tmp_path: Path, partition_by: str | None, folder: str
-) -> None:
+def test_runs_with_the_same_output_keep_their_own_results(tmp_path: Path) -> None:
     """One is rejected while another is judged."""
-    output = Output(str(tmp_path / "found.jsonl"), partition_by=partition_by)
+    output = str(tmp_path / "found.jsonl")
     rejected: list[Any] = []
 
     class Meanwhile(TaskInstance):
@@ -355,8 +287,8 @@ def test_runs_with_the_same_output_keep_their_own_results(
     run.finished(run.publish(Results(iter(PAGES), "document", {})))
     # Once: the XComs of all runs are not read where the newest is enough.
     assert [type(error) for error in rejected] == [AirflowFailException]
-    assert len((tmp_path / folder / "found.jsonl").read_text().splitlines()) == 10
-    assert len((tmp_path / folder / "found.jsonl.rejected").read_text().splitlines()) == 1
+    assert len((tmp_path / "found.jsonl").read_text().splitlines()) == 10
+    assert len((tmp_path / "found.jsonl.rejected").read_text().splitlines()) == 1
 
 
 @pytest.mark.parametrize("name", ["found.jsonl.rejected", f"{'x' * 245}.jsonl"], ids=["name", "length"])
@@ -388,11 +320,6 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         SystemExit, match=r"found\.jsonl was not published: .*found\.jsonl\.rejected does not exist"
     ):
         command.func(Namespace(path=str(path), force=False, verbose=False))  # type: ignore[union-attr]
-    with pytest.raises(
-        OutputError,
-        match=r"files\.json\.rejected does not exist\.\sSpecify the output of a task that rejected",
-    ):
-        publish(str(tmp_path / "found.files.json"))
 
 
 def test_checks_are_the_first_reason_for_a_failure(tmp_path: Path) -> None:
@@ -443,10 +370,10 @@ IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     ),
     (WebDataCrawlOperator, {**CRAWL, "quality": 5, "limit": 4}, "min_items=5 can never pass with limit=4; raise limit"),
     (WebDataScrapeOperator, {**CRAWL, "quality": 2}, "min_items=2 can never pass: the task has one result"),
-    (WebDataMapOperator, {**CRAWL, "quality": PAGED}, "apply to pages, and the task returns none; omit them"),
-    (WebDataAccountOperator, {"task_id": "t", "what": "credits", "quality": PAGED}, "apply to pages"),
+    (WebDataMapOperator, {**CRAWL, "quality": PAGED}, "applies to pages, and the task returns none; omit it"),
+    (WebDataAccountOperator, {"task_id": "t", "what": "credits", "quality": PAGED}, "applies to pages"),
     (WebDataSearchOperator, {"task_id": "t", "query": "q", "quality": PAGED}, "or request formats in scrape_options"),
-    (WebDataJobSensor, {"task_id": "t", "kind": "agent", "job_id": "1", "quality": PAGED}, "apply to pages"),
+    (WebDataJobSensor, {"task_id": "t", "kind": "agent", "job_id": "1", "quality": PAGED}, "applies to pages"),
     (
         WebDataCrawlOperator,
         {**CRAWL, "quality": Quality(drop_vs_last=0.1), "do_xcom_push": False},

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from airflow_provider_webdata.assets.monitor import monitor_asset
-from airflow_provider_webdata.common.supported_airflow import PARTITION_EVENTS, airflow_release
 from tests.support.airflow_features import HAS_LOOPS
 
 EXAMPLES = Path(__file__).parents[3] / "example_dags"
@@ -27,8 +26,6 @@ def test_the_examples_survive_serialization():
 
     for path in EXAMPLES.rglob("webdata_*.py"):
         if path.parent.name == "agents" and not find_spec("pydantic_ai"):
-            continue
-        if path.parent.name == "partitions" and airflow_release() < PARTITION_EVENTS:
             continue
         if path.parent.name == "loops" and not HAS_LOOPS:
             continue
