@@ -65,7 +65,7 @@ def smoke_test(python: str, folder: Path) -> None:
         subprocess.run([*pip, "uninstall", "--yes", "airflow-provider-webdata"], check=True)
         limits = str(ROOT / "constraints.txt")
         # The smoke test also imports the pytest plugin.
-        wanted = [f"{wheel}[ai,messaging,parquet,sandbox]", "pytest"]
+        wanted = [f"{wheel}[ai,parquet,sandbox]", "pytest"]
         subprocess.run([*pip, "install", "--constraint", limits, *wanted], check=True)
         subprocess.run([own, "-I", str(SMOKE)], cwd=empty, check=True)
 

@@ -74,7 +74,6 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
         "doctor",
         "hooks",
         "inbox_server",
-        "queues",
         "operators",
         "plugin",
         "sensors",
