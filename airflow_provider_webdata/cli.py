@@ -120,7 +120,6 @@ _CHECKED_CONN_IDS = _arg(
     action="append",
     default=[],
 )
-_JSON = _arg("--json", help="Print the findings as JSON", action="store_true")
 _OFFLINE = _arg("--offline", help="Send nothing to the service and the inbox", action="store_true")
 
 _DAG_IDS = _arg("--dag-id", help="Only this DAG; can be repeated (default: all)", action="append", default=[])
@@ -198,9 +197,10 @@ def _doctor() -> ActionCommand:
         name="doctor",
         help="Check the installation and the connections",
         description="Check versions, plugin, tables, and triggerer, and for each connection its fields, host, TLS, "
-        "key, credits, clock, webhook URL, and readers. Changes nothing. The exit status is 1 if a check fails.",
-        func=_command("doctor.doctor"),
-        args=(_CHECKED_CONN_IDS, _JSON, _OFFLINE, ARG_VERBOSE),
+        "key, credits, clock, inbox, and webhook URL. Needs Airflow's database. Changes nothing. The exit status is 1 "
+        "if a check fails.",
+        func=_command("doctor.report.doctor"),
+        args=(_CHECKED_CONN_IDS, _OFFLINE, ARG_OUTPUT, ARG_VERBOSE),
     )
 
 

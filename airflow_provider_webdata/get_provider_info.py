@@ -114,8 +114,6 @@ def get_provider_info() -> dict[str, Any]:
                 "to_openlineage_converter": "airflow_provider_webdata.assets.uri.to_openlineage",
             }
         ],
-        # Airflow omits it if common-messaging is not installed.
-        "queues": ["airflow_provider_webdata.queues.inbox.WebDataMessageQueueProvider"],
         "extra-links": [
             "airflow_provider_webdata.base.links.PageLink",
             "airflow_provider_webdata.base.links.DashboardLink",

@@ -67,7 +67,7 @@ def smoke_test(python: str, folder: Path) -> None:
         subprocess.run([*pip, "uninstall", "--yes", *installed], check=True)
         limits = str(ROOT / "constraints.txt")
         # The smoke test also imports the pytest plugin.
-        wanted = [f"{provider}[ai,messaging,parquet,sandbox]", str(sandbox), "pytest"]
+        wanted = [f"{provider}[ai,parquet,sandbox]", str(sandbox), "pytest"]
         subprocess.run([*pip, "install", "--constraint", limits, *wanted], check=True)
         subprocess.run([own, "-I", str(SMOKE)], cwd=empty, check=True)
 

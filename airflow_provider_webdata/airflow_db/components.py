@@ -1,24 +1,27 @@
-"""Airflow's components: the applications that the API server mounts, the triggerers, and the DAGs."""
+"""Airflow's components: the applications that the API server mounts, and the triggerers."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow import plugins_manager
+from airflow.configuration import conf
 from airflow.jobs.job import Job, JobState
 from airflow.models.asset import AssetWatcherModel
-from airflow.models.dag import DagModel
-from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.taskinstance import TaskInstance
 from airflow.utils.state import TaskInstanceState
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine
+from airflow_provider_webdata.common.dates import ago
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
+
+START_TRIGGERER = (
+    "Start one with `airflow triggerer`. Until then, use deferrable=False, which waits in the worker."
+)
 
 
 def plugin_applications() -> list[dict[str, Any]]:
@@ -27,8 +30,29 @@ def plugin_applications() -> list[dict[str, Any]]:
     return applications
 
 
-def triggerers() -> tuple[list[str], datetime | None]:
-    """Return the hosts of the running triggerers, and the newest heartbeat of any that did not end; None: no heartbeat.
+class Triggerers(NamedTuple):
+    """The triggerers of this Airflow, and what needs one.
+
+    :param hosts: hosts of those that run.
+    :param heartbeat: the newest of any that did not end, or None.
+    :param needed_by: what needs one while none runs, as text; empty: nothing yet.
+    """
+
+    hosts: tuple[str, ...]
+    heartbeat: datetime | None
+    needed_by: str
+
+    def problem(self) -> str | None:
+        """Return the problem if none runs, but one ran before or is needed."""
+        last = f"; the last heartbeat was {ago(self.heartbeat)}" if self.heartbeat else ""
+        if self.hosts or not (last or self.needed_by):
+            return None
+        reason = f"but needed by: {self.needed_by}" if self.needed_by else "so deferred tasks never resume"
+        return f"no triggerer is running{last}, {reason}"
+
+
+def triggerers() -> Triggerers:
+    """Return the running triggerers, and what needs one, of this package and any other.
 
     :raises StoreUnavailableError: this process has no access to the database.
     :raises SQLAlchemyError: the database is unavailable.
@@ -36,32 +60,16 @@ def triggerers() -> tuple[list[str], datetime | None]:
     running = select(Job).where(Job.job_type == "TriggererJob", Job.state == JobState.RUNNING)
     with Session(airflow_engine()) as session:
         jobs = session.scalars(running.order_by(Job.latest_heartbeat.desc())).all()
-        beats = [job.latest_heartbeat for job in jobs if job.latest_heartbeat]
-        return [str(job.hostname) for job in jobs if job.is_alive()], next(iter(beats), None)
+        heartbeat = next((job.latest_heartbeat for job in jobs if job.latest_heartbeat), None)
+        hosts = tuple(str(job.hostname) for job in jobs if job.is_alive())
+        return Triggerers(hosts, heartbeat, "" if hosts else _work_of_triggerers(session))
 
 
-def work_of_triggerers() -> tuple[int, int]:
-    """Return the numbers of deferred tasks and of asset watchers, of this package and any other.
-
-    :raises StoreUnavailableError: this process has no access to the database.
-    :raises SQLAlchemyError: the database is unavailable.
-    """
+def _work_of_triggerers(session: Session) -> str:
     deferred = select(func.count()).where(TaskInstance.state == TaskInstanceState.DEFERRED)
     watchers = select(func.count()).select_from(AssetWatcherModel)
-    with Session(airflow_engine()) as session:
-        return session.scalar(deferred) or 0, session.scalar(watchers) or 0
-
-
-def tasks_of_dags() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield DAG id and serialized arguments of each task in the current version of each DAG.
-
-    :raises StoreUnavailableError: this process has no access to the database.
-    :raises SQLAlchemyError: the database is unavailable.
-    """
-    active = select(DagModel.dag_id).where(DagModel.is_stale.is_(False))
-    with Session(airflow_engine()) as session:
-        dag_ids = list(session.scalars(active))
-        for row in SerializedDagModel.get_latest_serialized_dags(dag_ids=dag_ids, session=session):
-            for item in (row.data or {}).get("dag", {}).get("tasks", ()):
-                task = item["__var"]
-                yield row.dag_id, {**task.get("partial_kwargs", {}), **task}
+    counts = {"deferred task": session.scalar(deferred), "asset watcher": session.scalar(watchers)}
+    work = [f"{count} {what}{'' if count == 1 else 's'}" for what, count in counts.items() if count]
+    if conf.getboolean("operators", "default_deferrable", fallback=False):
+        work.append("[operators] default_deferrable = True")
+    return ", ".join(work)

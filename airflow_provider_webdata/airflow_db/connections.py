@@ -134,6 +134,16 @@ def team_variable(conn_id: str) -> str | None:
     )
 
 
+def webdata_conn_ids_in_environment() -> list[str]:
+    """Return the ids of the connections of type `webdata` in environment variables. Invalid variables are skipped."""
+    found = []
+    for conn_id in conn_ids_in_environment():
+        with contextlib.suppress(StoreUnavailableError):
+            if find_webdata_connection(conn_id):
+                found.append(conn_id)
+    return found
+
+
 def conn_ids_in_environment() -> list[str]:
     """Return the ids of the connections of any type, and of invalid ones, in environment variables."""
     return [

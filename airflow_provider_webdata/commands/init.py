@@ -25,10 +25,10 @@ from airflow_provider_webdata.airflow_db.connections import Connection
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import is_hosted_service
 from airflow_provider_webdata.commands.command import command
+from airflow_provider_webdata.commands.doctor.airflow_database import tables
 from airflow_provider_webdata.commands.example import DAG_ID, ExampleDag
 from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines
 from airflow_provider_webdata.common.hosts import is_loopback, url_host
-from airflow_provider_webdata.doctor.airflow_database import tables
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.probe import probe
@@ -241,7 +241,7 @@ def _webhook_url(connection: Connection) -> str:
 def _about_webhooks(connection: Connection) -> Iterator[str]:
     url = _webhook_url(connection)
     yield "Webhooks: the connection has a webhook secret."
-    inbox_tables = tables(needed=bool(url))
+    inbox_tables = tables()
     if inbox_tables.advice:
         yield f"  The inbox's tables: {inbox_tables.seen}. {inbox_tables.advice}"
     if url:

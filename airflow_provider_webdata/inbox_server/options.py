@@ -1,14 +1,30 @@
-"""The inbox's options, in section `[webdata]` of Airflow's configuration.
+"""The options of Airflow's servers, in section `[webdata]` of Airflow's configuration.
 
-Each function raises `OptionError` if its option is invalid.
+The plugin and the DB manager read `inbox` and `pages`. An invalid value of these must not prevent Airflow from
+starting: it is logged, and the default applies. All other functions raise `OptionError` if their option is invalid.
 """
 
 from __future__ import annotations
+
+import logging
+from functools import cache
 
 from airflow.configuration import conf
 from airflow.exceptions import AirflowConfigException
 
 from airflow_provider_webdata.inbox_server.storage.errors import OptionError
+
+log = logging.getLogger(__name__)
+
+
+def inbox_enabled() -> bool:
+    """Return whether this Airflow has an inbox (`inbox`, False)."""
+    return _switch("inbox", default=False)
+
+
+def pages_enabled() -> bool:
+    """Return whether the API server has the provider's pages (`pages`, True)."""
+    return _switch("pages", default=True)
 
 
 def creates_tables() -> bool:
@@ -32,9 +48,23 @@ def retention_days() -> float:
     return days
 
 
-def _flag(name: str) -> bool:
+def _switch(name: str, *, default: bool) -> bool:
     try:
-        return conf.getboolean("webdata", name, fallback=False)
+        return _flag(name, default=default)
+    except OptionError as error:
+        _report(f"{error.brief()}. The default, {default}, applies")
+        return default
+
+
+@cache
+def _report(problem: str) -> None:
+    """Log a problem once per process."""
+    log.error("%s", problem)
+
+
+def _flag(name: str, *, default: bool = False) -> bool:
+    try:
+        return conf.getboolean("webdata", name, fallback=default)
     except AirflowConfigException:
         given = conf.get("webdata", name)
         raise OptionError(f"[webdata] {name} must be True or False (given: {given!r})") from None

@@ -54,7 +54,6 @@ VIEWS: dict[str, View] = {
     "/spend": View(overview.spend_part, "rows"),
     "/spend/csv": View(overview.spend_csv, "rows"),
     "/service": View(overview.service_part, "connection"),
-    "/health": View(overview.health_part, "connection"),
     "/deliveries": View(deliveries.page, "rows"),
     "/deliveries/csv": View(deliveries.csv, "rows"),
     "/deliveries/delivery": View(deliveries.one, "rows"),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import math
 import sys
 from collections import Counter
 from dataclasses import dataclass, replace
@@ -15,17 +14,19 @@ from types import FunctionType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import anyio
+from sqlalchemy.exc import SQLAlchemyError
 
-from airflow_provider_webdata.airflow_db.connections import find_webdata_connection
+from airflow_provider_webdata.airflow_db.components import START_TRIGGERER, triggerers
+from airflow_provider_webdata.airflow_db.connections import (
+    find_webdata_connection,
+    stored_conn_ids,
+    webdata_conn_ids_in_environment,
+)
 from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.spent import spent_by_day
 from airflow_provider_webdata.api.errors import ConfigurationError, NotFoundError, WebDataError
 from airflow_provider_webdata.common.remedies import with_ending
-from airflow_provider_webdata.doctor.airflow_database import triggerer
-from airflow_provider_webdata.doctor.connection_fields import webdata_connections
-from airflow_provider_webdata.doctor.examination import quick_findings
-from airflow_provider_webdata.doctor.side_by_side import TimeLimit
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.airflow_db.connections import Connection
     from airflow_provider_webdata.api.models import CreditUsage
-    from airflow_provider_webdata.doctor.finding import Finding
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.ui.attention import TroubledSummary
 
@@ -131,19 +131,10 @@ class Lookups:
 
     async def is_list_incomplete(self) -> bool:
         """Return whether `conn_ids` may be incomplete, because the database or a secrets backend failed."""
-        found = (await self._listed())[1]
-        return found is not None and found.state == "unknown"
+        return (await self._listed())[1]
 
-    async def _listed(self) -> tuple[list[str], Finding | None]:
-        return await self._remembered("conn_ids", lambda: in_thread(_conn_ids))
-
-    async def health(self, conn_id: str) -> list[Finding]:
-        """Return the findings of the doctor's quick checks."""
-        return await self._remembered(
-            (conn_id, "health"),
-            # It limits its own time.
-            lambda: with_secrets(math.inf, partial(quick_findings, conn_id, seconds=DEADLINE)),
-        )
+    async def _listed(self) -> tuple[list[str], bool]:
+        return await self._remembered("conn_ids", _conn_ids)
 
     async def spent_by_day(self, since: date) -> tuple[dict[str, dict[date, Counter[str]]], Counter[str]]:
         """Return the credits that tasks reported, by connection, UTC day, and DAG, and what could not be read.
@@ -159,10 +150,9 @@ class Lookups:
         """
         return await self._remembered(("troubled", since), lambda: in_thread(troubled_summaries, since))
 
-    async def stopped_triggerer(self) -> Finding | None:
-        """Return the doctor's finding if no triggerer runs."""
-        found = await self._remembered("triggerer", lambda: in_thread(triggerer))
-        return found if found.state == "wrong" else None
+    async def stopped_triggerer(self) -> str | None:
+        """Return the problem and the next step if no triggerer runs, but one is needed."""
+        return await self._remembered("triggerer", lambda: in_thread(_stopped_triggerer))
 
     async def dashboard_url(self, conn_id: str) -> str | None:
         """Return the URL of the service's dashboard, or None if the connection does not set it."""
@@ -293,11 +283,28 @@ def _spent_by_day(since: date) -> tuple[dict[str, dict[date, Counter[str]]], Cou
     return spent_by_day(datetime.combine(since, time(tzinfo=timezone.utc)), unread), unread
 
 
-def _conn_ids() -> tuple[list[str], Finding | None]:
-    found, problem = webdata_connections(TimeLimit(DEADLINE))
+def _stopped_triggerer() -> str | None:
+    # Other parts of the page report an unavailable database.
+    with contextlib.suppress(StoreUnavailableError, SQLAlchemyError):
+        if problem := triggerers().problem():
+            return f"{problem}. {START_TRIGGERER}"
+    return None
+
+
+async def _conn_ids() -> tuple[list[str], bool]:
+    """Return the ids of connections, the default first, and whether some may be missing."""
+    default = AsyncWebDataHook.default_conn_name
+    listed = await asyncio.gather(
+        in_thread(stored_conn_ids, AsyncWebDataHook.conn_type),
+        # A secrets backend may hang.
+        with_secrets(DEADLINE, webdata_conn_ids_in_environment),
+        with_secrets(DEADLINE, lambda: [default] if find_webdata_connection(default) else []),
+        return_exceptions=True,
+    )
+    found = {conn_id for ids in listed if not isinstance(ids, BaseException) for conn_id in ids}
     # Other parts of the page report an unavailable inbox.
     with contextlib.suppress(StoreUnavailableError):
-        found += DeliveryStore(airflow_engine()).conn_ids()
+        found.update(await in_thread(lambda: DeliveryStore(airflow_engine()).conn_ids()))
     # Pages of one connection show the first by default.
-    default = AsyncWebDataHook.default_conn_name
-    return sorted(set(found), key=lambda conn_id: (conn_id != default, conn_id)), problem
+    ordered = sorted(found, key=lambda conn_id: (conn_id != default, conn_id))
+    return ordered, any(isinstance(ids, BaseException) for ids in listed)

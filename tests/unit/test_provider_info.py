@@ -48,7 +48,6 @@ def test_everything_named_exists():
         CONNECTION["hook-class-name"],
         *INFO["cli"],
         *INFO["extra-links"],
-        *INFO["queues"],
         *(path for found in INFO["asset-uris"] for name, path in found.items() if name != "schemes"),
     ]
     for path in paths:

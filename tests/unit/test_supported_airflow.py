@@ -71,10 +71,8 @@ def test_every_module_that_needs_airflow_says_so(stub: Path) -> None:
     rooms = {
         "airflow_db",
         "commands",
-        "doctor",
         "hooks",
         "inbox_server",
-        "queues",
         "operators",
         "plugin",
         "sensors",

@@ -121,17 +121,6 @@ flags = {{"webdata_sandbox.cli", "webdata_sandbox.config"}}
 heavy = {{name for name in ours - flags if "sandbox." in name or ".api" in name or ".hooks" in name}}
 assert not heavy, heavy
 """,
-    "without the provider of messages": """
-import contextlib, io, logging
-sys.modules["airflow.providers.common.messaging.providers.base_provider"] = None
-logging.basicConfig(stream=(log := io.StringIO()), force=True)
-logging.getLogger().handlers[0].setLevel(logging.WARNING)
-from airflow.providers_manager import ProvidersManager
-with contextlib.redirect_stderr(log), contextlib.redirect_stdout(log):
-    names = ProvidersManager().queue_class_names
-assert not [name for name in names if "webdata" in name], names
-assert "webdata" not in log.getvalue().lower(), log.getvalue()
-""",
     "the toolset without the provider of agents": blocked("pydantic_ai")
     + f"""
 try:

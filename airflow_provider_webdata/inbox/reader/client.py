@@ -29,6 +29,10 @@ class InboxReader:
         self.address = address
         self._http = http_client(**protocol.client_options(address))
 
+    def check(self) -> None:
+        """Return if the inbox answers and accepts the connection's token; takes at most `CHECK_SECONDS`."""
+        protocol.page_of(self.address, self._send(protocol.check_request(self.address)))
+
     def feed(self, after: str | None = None, wait: float = 0.0, **query: Unpack[Query]) -> DeliveryPage:
         """Return the next deliveries in the order of the feed.
 

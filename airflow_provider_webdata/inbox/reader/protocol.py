@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 END = "end"
 """The cursor after the last delivery in the inbox."""
 
+CHECK_SECONDS = 5.0
+"""Maximum seconds for which a task waits for the inbox before it starts."""
+
 _TIMEOUT = 10.0
 _MARGIN = 15.0
 
@@ -107,6 +110,11 @@ def feed_request(address: InboxAddress, after: str | None, wait: float, query: Q
         "headers": _authorization(address),
         "timeout": httpx.Timeout(_TIMEOUT, read=wait + _MARGIN),
     }
+
+
+def check_request(address: InboxAddress) -> dict[str, Any]:
+    """Return the arguments of httpx's `request` for the end of the feed."""
+    return {**feed_request(address, END, 0.0, {}), "timeout": CHECK_SECONDS}
 
 
 def search_request(address: InboxAddress, after: str | None, query: Query) -> dict[str, Any]:
@@ -217,8 +225,8 @@ def _check(address: InboxAddress, response: httpx.Response) -> None:
 
 def _missing(address: InboxAddress, words: str) -> InboxMissingError:
     return InboxMissingError(
-        f"{address.url} has no inbox ({words}); the API server must have this provider installed, and "
-        "[webdata] inbox_url, or inbox_url of the connection, must name its address"
+        f"{address.url} has no inbox ({words}); set [webdata] inbox = True on the API server, run `airflow db "
+        "migrate`, and restart it, or set [webdata] inbox_url or the connection's inbox_url to the inbox's address"
     )
 
 

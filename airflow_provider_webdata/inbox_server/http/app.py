@@ -19,7 +19,6 @@ from airflow_provider_webdata.inbox_server.storage.errors import CursorPastEndEr
 from .connections import Connections
 from .deliveries import Deliveries, DeniedError
 from .limits import BusyError
-from .openapi import document
 from .parameters import ParameterError
 from .receive import ClientGoneError, Receiver
 from .responses import error_response, retry_later
@@ -43,7 +42,7 @@ DRAIN_SECONDS, DRAIN_BYTES = 1.0, 2**20
 
 _MOUNT = "webdata"
 _HEALTH_SECONDS = 1.0
-_FIRST_PARTS = ("inbox", "deliveries", "inbox-health", "inbox-openapi.json")
+_FIRST_PARTS = ("inbox", "deliveries", "inbox-health")
 _NOT_FOUND = error_response(404, "not found")
 _CLIENT_GONE = error_response(400, "the sender disconnected")
 _DENIED = error_response(
@@ -125,8 +124,6 @@ class InboxApplication:
                 )
             case ["inbox-health"]:
                 return _wrong_method(scope, "GET") or await self._health()
-            case ["inbox-openapi.json"]:
-                return _wrong_method(scope, "GET") or JSONResponse(document())
         return _NOT_FOUND
 
     async def _receive(

@@ -26,10 +26,7 @@ MAX_WAIT = 30.0
 
 DEFAULT_LIMIT, MAX_LIMIT = 200, 1000
 
-TEXT_PATTERN = "[^\\u0000-\\u001f\\u007f]{1,255}"
-"""Regular expression of requested keys, ids, and events."""
-
-_TEXT = re.compile(TEXT_PATTERN)
+_TEXT = re.compile("[^\\u0000-\\u001f\\u007f]{1,255}")
 _NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _WHOLE = re.compile(r"[0-9]{1,18}")
 _LIMIT_RULE = f"limit: must be a whole number from 1 to {MAX_LIMIT}"

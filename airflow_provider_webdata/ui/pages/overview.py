@@ -195,23 +195,6 @@ async def service_part(page: PageView) -> Response:
     )
 
 
-async def health_part(page: PageView) -> Response:
-    """Show the health of a connection, and its problems with their remedies."""
-    conn_id = page.required("conn_id")
-    findings = await page.lookups.health(conn_id)
-    return await page.render(
-        "overview_health.html",
-        title="Health",
-        conn_id=conn_id,
-        wrong=[one for one in findings if one.state == "wrong"],
-        doubtful=[one for one in findings if one.state == "warning"],
-        fine=[one for one in findings if one.state == "ok"],
-        unknown=[one for one in findings if one.state == "unknown"],
-        # Before the first delivery, one check is unknown. If the service does not respond, several are.
-        has_answer=any(one.check == "key" and one.state == "ok" for one in findings),
-    )
-
-
 def _given(page: PageView, *names: str) -> dict[str, str]:
     """Return the parameters that links to the overview keep."""
     return {name: page.text(name) for name in names if page.text(name)}

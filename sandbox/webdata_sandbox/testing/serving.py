@@ -21,7 +21,6 @@ class Serving:
     :param application: ASGI 3 application.
     :param port: port on the loopback address; 0 chooses a free one.
     :param close: awaited at the end, in the event loop of the server.
-    :param server: uvicorn's server class, or a subclass.
     :param options: options of uvicorn's configuration.
     :ivar url: address of the server.
     """
@@ -31,7 +30,6 @@ class Serving:
         application: Any,
         port: int = 0,
         close: Callable[[], Awaitable[None]] | None = None,
-        server: type[uvicorn.Server] = uvicorn.Server,
         **options: Any,
     ) -> None:
         # asyncio disables Nagle's algorithm only for sockets that name TCP as their protocol.
@@ -50,7 +48,7 @@ class Serving:
             server_header=False,
             **options,
         )
-        self._server = server(config)
+        self._server = uvicorn.Server(config)
         self._close = close
         self._thread = threading.Thread(target=lambda: asyncio.run(self._serve()), daemon=True)
 

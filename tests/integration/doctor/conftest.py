@@ -15,6 +15,7 @@ from airflow.jobs.job import Job
 from sqlalchemy import Engine, create_engine, func, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
+from airflow_provider_webdata.commands.doctor import checks
 from airflow_provider_webdata.inbox_server import application
 from airflow_provider_webdata.inbox_server.http import connections
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
@@ -147,6 +148,8 @@ def world(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[World]:
     engine = database.engine
+    monkeypatch.setenv("AIRFLOW__WEBDATA__INBOX", "True")
+    monkeypatch.setattr(checks, "REQUEST_SECONDS", PATIENCE)
     monkeypatch.setattr(settings, "engine", engine)
     monkeypatch.setattr(
         settings, "Session", scoped_session(sessionmaker(bind=engine, expire_on_commit=False))

@@ -38,7 +38,6 @@ def params_of(path: str, ids: dict[str, Any]) -> dict[str, Any]:
     conn = {"conn_id": CONN_ID}
     return {
         "/service": conn,
-        "/health": conn,
         "/deliveries/delivery": {"id": ids["delivery"]},
         "/deliveries/delivery/part": {"id": ids["delivery"], "at": "0"},
         "/monitors/list": conn,

@@ -37,7 +37,6 @@ PARAMETERS = {
     "/spend": ("conn_id", "dag"),
     "/spend/csv": ("conn_id",),
     "/service": ("conn_id",),
-    "/health": ("conn_id",),
     "/deliveries": ("conn_id", "event", "dag", "find", "since", "until", "started", "before"),
     "/deliveries/csv": ("conn_id", "event", "dag", "find"),
     "/deliveries/delivery": ("id",),

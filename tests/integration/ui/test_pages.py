@@ -307,7 +307,7 @@ def test_empty_states_have_code_that_runs(pages: Pages) -> None:
         exec(compile(unescape(code[1]), path, "exec"), {})
 
 
-NO_LINKS = {"/service", "/health", "/jobs/job/part", "/monitors/values"}
+NO_LINKS = {"/service", "/jobs/job/part", "/monitors/values"}
 
 
 def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: dict[str, Any]) -> None:
@@ -316,16 +316,6 @@ def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: di
         links = re.findall(r'(?:href|src|action|data-src)="([^"]*)"', text)
         assert links or path.endswith("/csv") or path in NO_LINKS, path
         assert all(link.startswith((f"{PREFIX}/", "https://")) for link in links), (path, links)
-
-
-def test_health(pages: Pages) -> None:
-    text = pages.get("/health", **CONN).text
-    assert 'class="ok"' in text
-    assert "key" in text
-    # No triggerer runs beside this API server.
-    assert "airflow triggerer" in text.partition("passed</summary>")[0]
-    assert '<details class="status" open>' in text
-    assert 'class="wrong"' in pages.get("/health", conn_id="dead").text
 
 
 def test_a_service_that_does_not_answer(pages: Pages) -> None:
@@ -467,7 +457,7 @@ def test_many_viewers_of_a_slow_service_are_one_call(pages: Pages) -> None:
     pages.odd.asked.clear()
     began = time.monotonic()
     with ThreadPoolExecutor(50) as viewers:
-        answers = list(viewers.map(lambda _: pages.get("/health", conn_id=ODD[0]).status_code, range(50)))
+        answers = list(viewers.map(lambda _: pages.get("/service", conn_id=ODD[0]).status_code, range(50)))
     rounds = 1 + int((time.monotonic() - began) // 15)
     assert set(answers) == {200}
     assert max(Counter(pages.odd.asked).values()) <= rounds

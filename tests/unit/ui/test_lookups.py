@@ -15,7 +15,6 @@ import pytest
 from airflow_provider_webdata.airflow_db import connections
 from airflow_provider_webdata.api.errors import ConfigurationError, NotFoundError
 from airflow_provider_webdata.api.exchange import Reader
-from airflow_provider_webdata.doctor import connection_fields
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.lookups import MAX_BYTES, Lookup, Lookups
 from airflow_provider_webdata.ui.threads import in_thread
@@ -195,7 +194,6 @@ def test_the_threads_of_the_api_server_are_left_alone() -> None:
         pages = Lookups()
         assert await pages.find("market", "q", answering(lambda: 7)[1]) == Lookup(7)
         assert await pages.conn_ids()
-        assert await pages.health("market")
 
     asyncio.run(visit())
 
@@ -210,7 +208,7 @@ class Down:
 def test_the_list_of_connections_may_be_incomplete(monkeypatch: pytest.MonkeyPatch) -> None:
     """A backend that is unavailable may have others."""
     monkeypatch.setattr(connections, "ensure_secrets_loaded", lambda: [Down()])
-    monkeypatch.setattr(connection_fields, "stored_conn_ids", lambda conn_type: [])
+    monkeypatch.setattr(lookups, "stored_conn_ids", lambda conn_type: [])
 
     async def visit() -> None:
         assert await Lookups().is_list_incomplete()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import signal
 import subprocess
 import threading
@@ -25,15 +26,6 @@ OTHERS = {
     "other": {"conn_type": "http", "extra": json.dumps({"webhook_secret": SECRET})},
     "broken": {"conn_type": "webdata", "extra": json.dumps({"webhook_secret": SECRET, "webhook_url": "::"})},
 }
-
-
-# `airflow` with a limit of open files, which is the first argument.
-LIMITED = """
-import resource, runpy, sys
-files = int(sys.argv.pop(1))
-resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
-runpy.run_module("airflow", run_name="__main__", alter_sys=True)
-"""
 
 
 @dataclass(frozen=True)
@@ -81,9 +73,9 @@ class AirflowHome:
         return bodies
 
     @contextlib.contextmanager
-    def serving(self, *flags: str, files: int | None = None) -> Iterator[ServeProcess]:
-        """Run `airflow webdata inbox serve` on a free port, optionally with a limit of open files."""
-        process = ServeProcess(self, flags, files)
+    def serving(self, *flags: str) -> Iterator[ServeProcess]:
+        """Run `airflow webdata inbox serve` on a free port."""
+        process = ServeProcess(self, flags)
         try:
             process.wait_until_ready()
             yield process
@@ -97,9 +89,8 @@ class ServeProcess:
     :ivar url: the address that it reports.
     """
 
-    def __init__(self, home: AirflowHome, flags: tuple[str, ...], files: int | None = None) -> None:
-        airflow = ["-m", "airflow"] if files is None else ["-c", LIMITED, str(files)]
-        argv = [*airflow, "webdata", "inbox", "serve", "--port", "0", *flags]
+    def __init__(self, home: AirflowHome, flags: tuple[str, ...]) -> None:
+        argv = ["-m", "airflow", "webdata", "inbox", "serve", "--port", "0", *flags]
         self._process = home.warm.start(argv, env=home.env, stdout=subprocess.PIPE)
         self._lines: list[str] = []
         self._ready = threading.Event()
@@ -111,10 +102,6 @@ class ServeProcess:
     def output(self) -> str:
         """All of its output so far."""
         return "".join(self._lines)
-
-    @property
-    def pid(self) -> int:
-        return self._process.pid
 
     def wait_until_ready(self) -> None:
         self._ready.wait(PATIENCE)
@@ -144,8 +131,8 @@ class ServeProcess:
         assert stdout is not None
         for line in stdout:
             self._lines.append(line)
-            if line.startswith("inbox listening on "):
-                self.url = line.split()[-1]
+            if found := re.search(r"Uvicorn running on (\S+)", line):
+                self.url = found[1]
                 self._ready.set()
         stdout.close()
         self._ready.set()

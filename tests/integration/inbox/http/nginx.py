@@ -44,21 +44,34 @@ def program() -> str:
 class Nginx:
     """A proxy of an upstream, `host:port`; a context manager.
 
-    It replaces only addresses, paths, and the rate in the documented file, each of which must be there.
+    It replaces only addresses, paths, and limits in the documented file, each of which must be there.
+
+    :param rate: of the requests of one address.
+    :param seconds: time limit of a client, without unit.
+    :param connections: maximum number of connections to the upstream.
     """
 
     def __init__(
-        self, folder: Path, upstream: str, certificate: tuple[Path, Path], rate: str = "50r/s"
+        self,
+        folder: Path,
+        upstream: str,
+        certificate: tuple[Path, Path],
+        *,
+        rate: str = "50r/s",
+        seconds: int = 10,
+        connections: int = 500,
     ) -> None:
         self.port = free_port()
         self.url = f"https://localhost:{self.port}"
         self._folder = folder
         text = CONFIGURATION.read_text()
         for before, after in (
-            ("server 127.0.0.1:8080;", f"server {upstream};"),
+            ("server 127.0.0.1:8080 max_conns=500;", f"server {upstream} max_conns={connections};"),
             ("listen 443 ssl;", f"listen 127.0.0.1:{self.port} ssl;"),
             ("server_name airflow.example.com;", "server_name localhost;"),
             ("rate=50r/s;", f"rate={rate};"),
+            ("client_header_timeout 10s;", f"client_header_timeout {seconds}s;"),
+            ("client_body_timeout 10s;", f"client_body_timeout {seconds}s;"),
             ("ssl_certificate /etc/ssl/certs/airflow.example.com.pem;", f"ssl_certificate {certificate[0]};"),
             (
                 "ssl_certificate_key /etc/ssl/private/airflow.example.com.key;",

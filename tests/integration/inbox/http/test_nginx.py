@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
 import json
 import re
@@ -20,7 +21,7 @@ from tests.integration.inbox.http.airflow_home import AirflowHome
 from tests.integration.inbox.http.nginx import Nginx
 from tests.integration.inbox.http.raw_client import LAST_CHUNK, chunk, head
 from tests.integration.inbox.http.served_inbox import SECRET, bearer, event
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 Certificate = tuple[Path, Path]
 RIGHT = {SECRET_HEADER: SECRET}
@@ -28,11 +29,13 @@ MEGABYTE = 2**20
 
 
 class Upstream(http.server.ThreadingHTTPServer):
-    """Accepts all requests in place of the API server, and records them."""
+    """Accepts all requests in place of the API server, and records them. It answers while `answers` is set."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Recorder)
         self.seen: list[tuple[str, str, dict[str, str], int]] = []
+        self.answers = threading.Event()
+        self.answers.set()
         self.address = f"127.0.0.1:{self.server_port}"
 
 
@@ -48,6 +51,7 @@ class _Recorder(http.server.BaseHTTPRequestHandler):
             server: Any = self.server
             headers = {name.lower(): value for name, value in self.headers.items()}
             server.seen.append((self.command, self.path, headers, size))
+            server.answers.wait(PATIENCE)
             self.send_response(200)
             self.send_header("Content-Length", "2")
             self.end_headers()
@@ -116,7 +120,6 @@ TARGETS = [
     ("GET", "/webdata/deliveries/conn", 404),
     ("GET", "/webdata/deliveries/conn/1", 404),
     ("POST", "/webdata/deliveries/conn/search", 404),
-    ("GET", "/webdata/inbox-openapi.json", 404),
     ("GET", "/webdata/inbox-health", 404),
     ("POST", "/webdata/inbox", 404),
     ("POST", "/webdata/inbox/", 404),
@@ -188,12 +191,79 @@ def test_rate(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> N
     nginx_server = Nginx(tmp_path, upstream.address, certificate, rate="1r/s")
     with nginx_server as nginx, tls(nginx, certificate) as raw:
         raw.sendall(one * 500 + last)
-        received = b"".join(iter(lambda: raw.recv(65536), b""))
-    statuses = [int(status) for status in re.findall(rb"HTTP/1.1 (\d+)", received)]
+        statuses = _statuses(raw)
     assert len(statuses) == 501
     assert set(statuses) == {200, 429}
     assert statuses.count(200) == len(upstream.seen)
     assert statuses.count(200) > 100
+
+
+DELIVERY = head("POST", "/webdata/inbox/conn", {"Content-Length": "2"})
+# What a client sends before it waits, and the statuses of the requests that it completed.
+HALF_REQUESTS = {
+    "nothing": (b"", []),
+    "a part of the first line": (b"POST /webdata/in", []),
+    "a part of the headers": (DELIVERY[:-2], []),
+    "a part of the body": (DELIVERY + b"{", []),
+    "a part of a second request": (DELIVERY + b"{}" + DELIVERY[:-2], [200]),
+}
+
+
+def test_slow_clients(upstream: Upstream, certificate: Certificate, tmp_path: Path) -> None:
+    """Their connections end, and Airflow receives none of their requests."""
+    with Nginx(tmp_path, upstream.address, certificate, seconds=1) as nginx:
+        with socket.create_connection(("127.0.0.1", nginx.port), timeout=PATIENCE) as silent:
+            # Without a TLS handshake.
+            assert silent.recv(1) == b""
+        for name, (sent, statuses) in HALF_REQUESTS.items():
+            upstream.seen.clear()
+            with tls(nginx, certificate) as raw:
+                raw.sendall(sent)
+                assert [status for status in _statuses(raw) if status != 408] == statuses, name
+            assert len(upstream.seen) == len(statuses), name
+        with tls(nginx, certificate) as raw:
+            # Further headers do not extend the time.
+            raw.sendall(DELIVERY[:-2])
+            assert wait_until(lambda: not _sends(raw, b"X-More: 1\r\n"), pause=0.1)
+
+
+ENDLESS = {
+    "URL": (b"POST /webdata/inbox/" + b"x" * 64_000, 414),
+    "header": (DELIVERY[:-2] + b"X-Long: " + b"x" * 64_000, 400),
+    "headers": (DELIVERY[:-2] + b"X-More: 1\r\n" * 6_000, 400),
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+def test_endless_headers(upstream: Upstream, certificate: Certificate, tmp_path: Path, name: str) -> None:
+    sent, status = ENDLESS[name]
+    with Nginx(tmp_path, upstream.address, certificate) as nginx, tls(nginx, certificate) as raw:
+        # Nginx may answer and close the connection before it has received everything.
+        _sends(raw, sent)
+        assert _statuses(raw) == [status]
+    assert upstream.seen == []
+
+
+def test_connections_to_airflow_are_limited(
+    upstream: Upstream, certificate: Certificate, tmp_path: Path
+) -> None:
+    """Half requests take none of them, however many there are."""
+    with (
+        Nginx(tmp_path, upstream.address, certificate, seconds=600, connections=1) as nginx,
+        client(nginx, certificate) as http,
+        contextlib.ExitStack() as held,
+    ):
+        for _ in range(200):
+            held.enter_context(tls(nginx, certificate)).sendall(DELIVERY[:-2])
+        assert http.post("/webdata/inbox/conn", content=b"{}").status_code == 200
+
+        upstream.answers.clear()
+        first = held.enter_context(tls(nginx, certificate))
+        first.sendall(DELIVERY + b"{}")
+        assert wait_until(lambda: len(upstream.seen) == 2)
+        assert http.post("/webdata/inbox/conn", content=b"{}").status_code == 502
+        upstream.answers.set()
+        assert _status(first) == 200
 
 
 def test_an_airflow_that_is_down(certificate: Certificate, tmp_path: Path) -> None:
@@ -206,6 +276,24 @@ def tls(nginx: Nginx, certificate: Certificate) -> ssl.SSLSocket:
     context = ssl.create_default_context(cafile=str(certificate[0]))
     plain = socket.create_connection(("127.0.0.1", nginx.port), timeout=PATIENCE)
     return context.wrap_socket(plain, server_hostname="localhost")
+
+
+def _sends(raw: ssl.SSLSocket, data: bytes) -> bool:
+    """Send the data and return whether the connection was still open."""
+    try:
+        raw.sendall(data)
+    except OSError:
+        return False
+    return True
+
+
+def _statuses(raw: ssl.SSLSocket) -> list[int]:
+    """Return the statuses of all responses, when nginx has closed the connection."""
+    received = b""
+    with contextlib.suppress(OSError):
+        while part := raw.recv(65536):
+            received += part
+    return [int(status) for status in re.findall(rb"HTTP/1.1 (\d+)", received)]
 
 
 def _status(raw: ssl.SSLSocket) -> int:

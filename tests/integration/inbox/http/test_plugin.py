@@ -80,8 +80,3 @@ def test_aborted_requests_log_no_errors(seen: dict[str, Any]) -> None:
 def test_airflow_still_works(seen: dict[str, Any]) -> None:
     assert seen["airflow's version"][0] == 200
     assert seen["airflow's dags, not logged in"][0] == 401
-
-
-def test_the_description_is_served(seen: dict[str, Any]) -> None:
-    assert seen["description"][0] == 200
-    assert "/webdata/inbox/{conn_id}/{key}" in seen["description"][1]["paths"]

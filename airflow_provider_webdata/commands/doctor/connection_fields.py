@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,30 +9,28 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from airflow_provider_webdata.airflow_db.connections import (
     UndecryptableError,
-    conn_ids_in_environment,
     environment_variable,
     find_connection,
     find_webdata_connection,
     stored_conn_ids,
     team_variable,
+    webdata_conn_ids_in_environment,
 )
 from airflow_provider_webdata.airflow_db.database import store_error
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 
-from .finding import Finding
-from .side_by_side import results_of
+from .finding import failed, passed, skipped, warning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
-    from .side_by_side import TimeLimit
+    from .finding import Finding
 
 _FORM = "Correct the field in the connection's form (Admin, Connections)."
 _FERNET = "Set the Fernet key that encrypted the connection, or store the connection again."
@@ -52,9 +49,10 @@ class ExaminedConnection:
 def examine(conn_id: str) -> ExaminedConnection:
     """Read and validate a connection."""
 
-    def without_settings(seen: str, advice: str, *, unknown: bool = False) -> ExaminedConnection:
-        finding = Finding("fields", "unknown" if unknown else "wrong", seen, advice, conn_id)
-        return ExaminedConnection(conn_id, finding)
+    def without_settings(
+        seen: str, advice: str, result: Callable[[str, str], Finding] = failed
+    ) -> ExaminedConnection:
+        return ExaminedConnection(conn_id, result(seen, advice))
 
     try:
         connection = find_connection(conn_id)
@@ -64,7 +62,7 @@ def examine(conn_id: str) -> ExaminedConnection:
         if variable := environment_variable(conn_id):
             # The environment variable exists, but is invalid.
             return without_settings(error.brief(), f"Correct the environment variable {variable}.")
-        return without_settings(error.brief(), _BACKENDS, unknown=True)
+        return without_settings(error.brief(), _BACKENDS, skipped)
     if connection is None and (variable := team_variable(conn_id)):
         return without_settings(
             f"only {variable} defines it, for the tasks of one team; the inbox and the pages do not read it",
@@ -94,58 +92,50 @@ def examine(conn_id: str) -> ExaminedConnection:
 def _usable(settings: ConnectionSettings, warnings: Sequence[str]) -> Finding:
     if warnings:
         seen = "; ".join(text.removeprefix(f"connection {settings.conn_id!r}: ") for text in warnings)
-        return Finding("fields", "warning", seen, _FORM, settings.conn_id)
-    url = settings.client.base_url
-    return Finding("fields", "ok", f"the Base URL is {url}; all fields are valid", conn_id=settings.conn_id)
+        return warning(seen, _FORM)
+    return passed(f"the Base URL is {settings.client.base_url}; all fields are valid")
 
 
-def webdata_connections(limit: TimeLimit) -> tuple[list[str], Finding | None]:
+def webdata_connections() -> tuple[list[str], Finding | None]:
     """Return the ids of the connections of type `webdata`, and a finding if there are none or some may be missing.
 
     Airflow's database and the environment can be listed. In a secrets backend, only the default connection is looked
     up.
     """
     found: set[str] = set()
-    failed: list[str] = []
-    has_tables = True
-    for listed in results_of([_stored, _in_environment, _default], limit):
-        if not isinstance(listed, Exception):
+    reasons: list[StoreUnavailableError] = []
+    for list_ids in (_stored, webdata_conn_ids_in_environment, _default):
+        listed = _ids_or_reason(list_ids)
+        if isinstance(listed, StoreUnavailableError):
+            reasons.append(listed)
+        else:
             found.update(listed)
-            continue
-        reason = store_error(listed) if isinstance(listed, SQLAlchemyError) else listed
-        if isinstance(reason, TablesMissingError):
-            has_tables = False
-        failed.append(brief(reason))
-    if not has_tables:
-        seen = "Airflow's own tables are missing"
-        return sorted(found), Finding("connections", "unknown", seen, "Run `airflow db migrate`.")
-    if failed:
-        seen = f"the list may be incomplete: {'; '.join(dict.fromkeys(failed))}"
-        return sorted(found), Finding(
-            "connections", "unknown", seen, f"{_BACKENDS} Pass --conn-id to check a certain connection."
+    if any(isinstance(reason, TablesMissingError) for reason in reasons):
+        return sorted(found), skipped("Airflow's own tables are missing", "Run `airflow db migrate`.")
+    if reasons:
+        return sorted(found), skipped(
+            f"the list may be incomplete: {'; '.join(dict.fromkeys(reason.brief() for reason in reasons))}",
+            f"{_BACKENDS} Pass --conn-id to check a certain connection.",
         )
     if not found:
-        return [], Finding(
-            "connections",
-            "wrong",
+        return [], failed(
             f"no connection of type {WebDataHook.conn_type!r} in Airflow's database or the environment",
             "Create one with `airflow webdata init`, or pass one from a secrets backend with --conn-id.",
         )
     return sorted(found), None
 
 
+def _ids_or_reason(list_ids: Callable[[], list[str]]) -> list[str] | StoreUnavailableError:
+    try:
+        return list_ids()
+    except SQLAlchemyError as error:
+        return store_error(error)
+    except StoreUnavailableError as error:
+        return error
+
+
 def _stored() -> list[str]:
     return stored_conn_ids(WebDataHook.conn_type)
-
-
-def _in_environment() -> list[str]:
-    found = []
-    for conn_id in conn_ids_in_environment():
-        # Skip invalid variables.
-        with contextlib.suppress(StoreUnavailableError):
-            if find_webdata_connection(conn_id):
-                found.append(conn_id)
-    return found
 
 
 def _default() -> list[str]:

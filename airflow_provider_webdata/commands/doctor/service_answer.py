@@ -20,7 +20,7 @@ from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnosis_of
 from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.inbox.tokens import LEEWAY
 
-from .finding import Finding, ok, unknown, warning, wrong
+from .finding import Finding, failed, passed, skipped, warning
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.common.http_library import httpx
@@ -91,7 +91,7 @@ class ServiceAnswer:
     def _failed(self) -> str | None:
         return None if self.failure is None else self.failure.part
 
-    def _failure(self, state: State = "wrong") -> Finding:
+    def _failure(self, state: State = "failed") -> Finding:
         assert self.failure is not None  # noqa: S101
         return Finding("", state, self.failure.seen, self.failure.advice)
 
@@ -99,12 +99,12 @@ class ServiceAnswer:
         if self._failed in {"host", "service"}:
             return self._failure()
         if self._failed == "fields":
-            return unknown("see tls")
+            return skipped("see tls")
         client = self.settings.client
         if self._failed == "tls":
-            return ok(f"{client.base_url} is reachable; see tls")
+            return passed(f"{client.base_url} is reachable; see tls")
         way = f" ({self._contact.address})" if self._contact.address else ""
-        return ok(f"{client.base_url} responds" + (" through the proxy" if client.proxy else way))
+        return passed(f"{client.base_url} responds" + (" through the proxy" if client.proxy else way))
 
     def _tls(self) -> Finding:
         # The CA bundle is the only client setting that is not validated earlier.
@@ -114,7 +114,7 @@ class ServiceAnswer:
         parts = urlsplit(client.base_url)
         if parts.scheme == "http":
             if is_loopback(parts.hostname):
-                return ok("plain http within this machine")
+                return passed("plain http within this machine")
             return warning("plain http exposes the API key on the network", 'Use https in "Base URL".')
         if not client.verify:
             return warning(
@@ -122,24 +122,24 @@ class ServiceAnswer:
                 'Turn on "Verify TLS certificate"; for a private certificate authority, set "CA bundle".',
             )
         if self._contact.tls is None:
-            return unknown("see host")
+            return skipped("see host")
         end = self._contact.certificate_end
         if end is None:
-            return ok(self._contact.tls)
+            return passed(self._contact.tls)
         seen = f"{self._contact.tls}, the certificate expires on {end.date().isoformat()}"
         if end - datetime.now(timezone.utc) < timedelta(days=CERTIFICATE_DAYS):
             return warning(seen, "Ask the operator of the service to renew it.")
-        return ok(seen)
+        return passed(seen)
 
     def _key(self) -> Finding:
         if self._failed in {"key", "rights"}:
             return self._failure()
         if self._failed == "rate":
-            return self._failure("unknown")
+            return self._failure("skipped")
         if self.found is not None and self.found.accepts_any_key:
-            return ok("the server requires no API key")
+            return passed("the server requires no API key")
         if self._failed in {None, "credits"}:
-            return ok("the service accepts the API key")
+            return passed("the service accepts the API key")
         return self._unanswered()
 
     def _server(self) -> Finding:
@@ -148,9 +148,9 @@ class ServiceAnswer:
         declared, kind = self.found.server.kind, self.found.kind
         if contradiction := self.found.contradiction:
             seen, _, advice = contradiction.partition(". ")
-            return wrong(f"{seen[0].lower()}{seen[1:]}", f"{advice}.")
+            return failed(f"{seen[0].lower()}{seen[1:]}", f"{advice}.")
         if declared is not None:
-            return ok(declared)
+            return passed(declared)
         if kind == "hosted":
             seen = "the server reports a balance, but no kind is set, so a start cannot be repeated safely"
         else:
@@ -164,34 +164,34 @@ class ServiceAnswer:
 
     def _credits(self) -> Finding:
         if self._failed == "credits":
-            return self._failure("unknown")
+            return self._failure("skipped")
         usage = None if self.found is None else self.found.usage
         if usage is None and self.found is not None and self._failed is None:
-            return ok(f"the server responds; {NO_BALANCE}")
+            return passed(f"the server responds; {NO_BALANCE}")
         if usage is None:
             return self._unanswered()
         left, plan = usage.remaining_credits, usage.plan_credits
         seen = credits_left(usage).removeprefix("The API key works; ").rstrip(".")
         if left is None:
-            return unknown(seen)
+            return skipped(seen)
         advice = (
             f"Buy credits, or wait for the next billing period. For their use, see {docs_link('costs.md')}."
         )
         if left <= 0:
-            return wrong(f"{seen}: billed calls fail", advice)
+            return failed(f"{seen}: billed calls fail", advice)
         if plan and left < FEW_CREDITS * plan:
             return warning(seen, advice)
-        return ok(seen)
+        return passed(seen)
 
     def _clock(self) -> Finding:
         ahead = self._contact.ahead
         if ahead is None:
             if not self._contact.answered:
                 return self._unanswered()
-            return unknown("the service's response has no Date header")
+            return skipped("the service's response has no Date header")
         seen = f"the service's clock and this machine's differ by {abs(ahead):.0f} s"
         if abs(ahead) <= LEEWAY:
-            return ok(seen)
+            return passed(seen)
         seen = f"the service's clock is {abs(ahead):.0f} s {'ahead of' if ahead > 0 else 'behind'} this machine's"
         return warning(
             seen,
@@ -205,7 +205,7 @@ class ServiceAnswer:
             "fields": "tls",
             **dict.fromkeys(("key", "rate", "rights"), "key"),
         }
-        return unknown(f"see {where.get(self._failed, 'host')}")
+        return skipped(f"see {where.get(self._failed, 'host')}")
 
 
 def ask(settings: ConnectionSettings, seconds: float) -> list[Finding]:

@@ -10,13 +10,13 @@ from airflow_provider_webdata.common.secret_text import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-State = Literal["ok", "warning", "wrong", "unknown"]
-"""`wrong`: does not work. `warning`: works, but is probably unintended. `unknown`: could not be checked."""
+State = Literal["passed", "warning", "failed", "skipped"]
+"""`warning`: works, but is probably unintended. `skipped`: could not be checked."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check. A check returns it without its name and connection, which `examination` adds.
+    """The result of one check. A check returns it without its name and connection, which `checks` adds.
 
     :param check: name of the check, such as `key`.
     :param state: result of the check.
@@ -40,9 +40,9 @@ class Finding:
         return replace(self, seen=seen, advice=advice or None)
 
 
-def ok(seen: str) -> Finding:
+def passed(seen: str) -> Finding:
     """Return the finding of a check that passed."""
-    return Finding("", "ok", seen)
+    return Finding("", "passed", seen)
 
 
 def warning(seen: str, advice: str) -> Finding:
@@ -50,11 +50,11 @@ def warning(seen: str, advice: str) -> Finding:
     return Finding("", "warning", seen, advice)
 
 
-def wrong(seen: str, advice: str | None = None) -> Finding:
+def failed(seen: str, advice: str | None = None) -> Finding:
     """Return a finding that does not work."""
-    return Finding("", "wrong", seen, advice)
+    return Finding("", "failed", seen, advice)
 
 
-def unknown(seen: str, advice: str | None = None) -> Finding:
+def skipped(seen: str, advice: str | None = None) -> Finding:
     """Return the finding of a check that could not be made."""
-    return Finding("", "unknown", seen, advice)
+    return Finding("", "skipped", seen, advice)

@@ -19,8 +19,8 @@ from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_address, new_key
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe
 from airflow_provider_webdata.inbox.reader import (
-    DeliveryGoneError,
     InboxError,
+    InboxMissingError,
     InboxReader,
     InboxUnreachableError,
 )
@@ -32,8 +32,9 @@ from airflow_provider_webdata.inbox.wire import (
     SIGNATURE_PREFIX,
     delivery_url,
 )
+from airflow_provider_webdata.inbox_server.options import inbox_enabled
 
-from .finding import ok, warning, wrong
+from .finding import failed, passed, warning
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
@@ -41,18 +42,20 @@ if TYPE_CHECKING:
     from .finding import Finding
 
 _OUTSIDE = f"To try it from outside, see {docs_link('managed.md#check-that-deliveries-arrive')}."
-_NO_DELIVERY = 0
-"""An id that the inbox never assigns."""
+_TURN_ON = (
+    "Set `inbox = True` in section [webdata] of airflow.cfg, or AIRFLOW__WEBDATA__INBOX=True, for all of Airflow's "
+    "components. Then run `airflow db migrate`, and restart the API server."
+)
 
 
 def webhook_set(settings: ConnectionSettings) -> Finding:
     """Check that the connection is configured for deliveries, without sending a request."""
     webhook = settings.webhook
     if webhook.url is None:
-        return ok("no Webhook URL: tasks wait by polling")
+        return passed("no Webhook URL: tasks wait by polling")
     if can_receive(settings):
-        return ok(f"deliveries arrive at {delivery_url(webhook.url, settings.conn_id)}/...")
-    return wrong(
+        return passed(f"deliveries arrive at {delivery_url(webhook.url, settings.conn_id)}/...")
+    return failed(
         "the Webhook URL is set, but neither Webhook secret nor Signing secret: tasks wait by polling",
         'Set "Webhook secret" to the output of `openssl rand -hex 32`, or clear "Webhook URL".',
     )
@@ -64,7 +67,7 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
     The inbox must first refuse a request without the secret, so that no other server receives it. The second request is
     a probe, which is never stored.
 
-    :param seconds: timeout of each request.
+    :param seconds: time limit of both requests.
     """
     if settings.webhook.url is None or not can_receive(settings):
         return webhook_set(settings)
@@ -76,10 +79,10 @@ def webhook(settings: ConnectionSettings, seconds: float) -> Finding:
         with http_client(**options, timeout=max(seconds, 0.1) * 0.2) as client:
             stranger = _not_an_inbox(client.post(url))
             if stranger:
-                return wrong(f"{shown}: {stranger[0]}", stranger[1])
+                return failed(f"{shown}: {stranger[0]}", stranger[1])
             return _probed(settings, shown, client, url)
     except httpx.HTTPError as error:
-        return wrong(
+        return failed(
             f"{shown} is unreachable from here: {plain_reason(error)}",
             f'Check "Webhook URL", its certificate, and the proxy in front of Airflow. {_OUTSIDE}',
         )
@@ -105,8 +108,8 @@ def _not_an_inbox(response: httpx.Response) -> tuple[str, str] | None:
     if status in {404, 405}:
         return (
             f"no inbox at this URL ({answer})",
-            "Install this package on the API server and restart it; configure the proxy to pass POST requests to "
-            "/webdata/inbox/ with an unchanged path.",
+            "Set [webdata] inbox = True on the API server, run `airflow db migrate`, and restart it. Configure the "
+            "proxy to pass POST requests to /webdata/inbox/ with an unchanged path.",
         )
     if status == 429 or status >= 500:
         return (
@@ -124,7 +127,7 @@ def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url:
     if status == 200:
         return _answered(settings, shown, probe, body)
     if (status, error) == (401, REFUSED):
-        return wrong(
+        return failed(
             f"{shown}: the inbox refuses this connection's secret or signature",
             'The API server must read the same connection, with the same "Webhook secret", "Signing secret" and '
             f'"Signature header", and the proxy must forward {SECRET_HEADER}. A changed secret takes effect after 30 '
@@ -136,14 +139,14 @@ def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url:
             f"Install airflow-provider-webdata {__version__} on the API server too, and restart it.",
         )
     words = f"HTTP {status}" + (f" ({trimmed(error, 100)})" if isinstance(error, str) else "")
-    return wrong(f"{shown}: the inbox responded to a probe with {words}", "Check the API server's log.")
+    return failed(f"{shown}: the inbox responded to a probe with {words}", "Check the API server's log.")
 
 
 def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict[str, Any]) -> Finding:
     webhook = settings.webhook
     keys = webhook.signing_secrets or webhook.secrets
     if not is_proven(body.get("proofs"), probe, settings.conn_id, keys):
-        return wrong(
+        return failed(
             f"{shown}: another server responded, which does not know the secret", 'Correct "Webhook URL".'
         )
     if (version := body.get("version")) != __version__:
@@ -156,7 +159,7 @@ def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict
             f"{shown}: the inbox responds, but its address is private",
             f"The service does not deliver to private addresses: use a public URL. {_OUTSIDE}",
         )
-    return ok(f"{shown}: the inbox responds and knows the secret")
+    return passed(f"{shown}: the inbox responds and knows the secret")
 
 
 def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
@@ -180,27 +183,25 @@ def _is_public(url: str) -> bool | None:
     return any(is_public(str(one[4][0])) for one in found)
 
 
-def reader(settings: ConnectionSettings) -> Finding:
-    """Check that a triggerer can read the deliveries: the inbox accepts the connection's tokens."""
+def inbox(settings: ConnectionSettings) -> Finding:
+    """Check that the inbox at `inbox_url` answers and accepts the connection's tokens. Otherwise tasks poll."""
     if not can_receive(settings):
-        return ok("not needed: tasks wait by polling")
+        return passed("not needed: tasks wait by polling")
     try:
         address = inbox_address(settings)
-        with InboxReader(address) as inbox:
-            inbox.fetch(_NO_DELIVERY)
-    except DeliveryGoneError:
-        seen = f"the inbox at {address.url} accepts this connection's tokens"
-        return ok(seen)
+        with InboxReader(address) as reader:
+            reader.check()
     except (InboxError, ConfigurationError) as error:
         seen, _, advice = error.text().partition("; ")
+        advice = f"{advice[:1].upper()}{advice[1:]}." if advice else ""
         if isinstance(error, InboxUnreachableError):
-            advice = 'start the inbox or the API server, or correct "Inbox URL" or [webdata] inbox_url'
-        return wrong(seen, _sentence(advice))
-    return wrong(f"the inbox at {address.url} returned a delivery that cannot exist")
-
-
-def _sentence(words: str) -> str | None:
-    return f"{words[:1].upper()}{words[1:]}." if words else None
+            advice = 'Start the inbox or the API server, or correct "Inbox URL" or [webdata] inbox_url.'
+        if not inbox_enabled() and isinstance(error, (InboxMissingError, InboxUnreachableError)):
+            advice = _TURN_ON
+        return failed(
+            f"no inbox answers for the Webhook URL, so tasks wait by polling: {seen}", advice or None
+        )
+    return passed(f"the inbox at {address.url} accepts this connection's tokens")
 
 
 def _body(response: httpx.Response) -> dict[str, Any]:
