@@ -1,4 +1,4 @@
-"""Airflow's components: the applications that the API server mounts, the triggerers, and the DAGs."""
+"""Airflow's components: the applications that the API server mounts, and the triggerers."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 from airflow import plugins_manager
 from airflow.jobs.job import Job, JobState
 from airflow.models.asset import AssetWatcherModel
-from airflow.models.dag import DagModel
-from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.taskinstance import TaskInstance
 from airflow.utils.state import TaskInstanceState
 from sqlalchemy import func, select
@@ -17,7 +15,6 @@ from sqlalchemy.orm import Session
 from airflow_provider_webdata.airflow_db.database import airflow_engine
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from datetime import datetime
 
 
@@ -50,18 +47,3 @@ def work_of_triggerers() -> tuple[int, int]:
     watchers = select(func.count()).select_from(AssetWatcherModel)
     with Session(airflow_engine()) as session:
         return session.scalar(deferred) or 0, session.scalar(watchers) or 0
-
-
-def tasks_of_dags() -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield DAG id and serialized arguments of each task in the current version of each DAG.
-
-    :raises StoreUnavailableError: this process has no access to the database.
-    :raises SQLAlchemyError: the database is unavailable.
-    """
-    active = select(DagModel.dag_id).where(DagModel.is_stale.is_(False))
-    with Session(airflow_engine()) as session:
-        dag_ids = list(session.scalars(active))
-        for row in SerializedDagModel.get_latest_serialized_dags(dag_ids=dag_ids, session=session):
-            for item in (row.data or {}).get("dag", {}).get("tasks", ()):
-                task = item["__var"]
-                yield row.dag_id, {**task.get("partial_kwargs", {}), **task}

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from airflow_provider_webdata.airflow_db.components import tasks_of_dags, triggerers, work_of_triggerers
+from airflow_provider_webdata.airflow_db.components import triggerers, work_of_triggerers
 from airflow_provider_webdata.airflow_db.database import airflow_engine, store_error
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.base.service_task import is_deferrable
 from airflow_provider_webdata.common.dates import ago
-from airflow_provider_webdata.common.endings import EXTRACT
 from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.hooks.webhooks import can_receive
 from airflow_provider_webdata.inbox_server import db_manager
@@ -23,13 +22,11 @@ from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from .finding import ok, unknown, warning, wrong
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
     from .finding import Finding
 
-_MAX_TASKS = 10
+_MAX_MONITORS = 10
 _MAX_DELIVERIES = 20
 _START_TRIGGERER = (
     "Start one with `airflow triggerer`. Until then, use deferrable=False, which waits in the worker."
@@ -101,31 +98,6 @@ def _counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}" if count else ""
 
 
-def endings(connections: Iterable[ConnectionSettings]) -> Finding:
-    """List tasks of this installation that use an operation which the hosted service is going to discontinue."""
-    if not any(one.client.server.ends_operations for one in connections):
-        return ok("no connection uses the hosted service, which may discontinue operations")
-    try:
-        found = [f"{dag_id}.{task['task_id']}" for dag_id, task in tasks_of_dags() if _uses_extract(task)]
-    except StoreUnavailableError as error:
-        return unknown(error.brief(), _WHERE)
-    except SQLAlchemyError as error:
-        return unknown(store_error(error).brief(), _DATABASE)
-    if not found:
-        return ok("no task uses an operation that will be discontinued")
-    more = f" and {len(found) - _MAX_TASKS} more" if len(found) > _MAX_TASKS else ""
-    return warning(
-        f"{EXTRACT.operation} is used by {', '.join(sorted(found)[:_MAX_TASKS])}{more}",
-        f"{EXTRACT.warning}.",
-    )
-
-
-def _uses_extract(task: Mapping[str, Any]) -> bool:
-    if task.get("task_type") == "WebDataExtractOperator":
-        return task.get("via") in (None, "extract")
-    return task.get("task_type") == "WebDataJobSensor" and task.get("kind") == "extract"
-
-
 def last_delivery(settings: ConnectionSettings, *, names: bool = True) -> Finding:
     """Report the last delivery of a connection, those that failed to start DAGs, and checks without judgments.
 
@@ -155,7 +127,7 @@ def last_delivery(settings: ConnectionSettings, *, names: bool = True) -> Findin
             f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.{more}",
         )
     if unjudged:
-        monitors = ", ".join(map(repr, unjudged[:_MAX_TASKS]))
+        monitors = ", ".join(map(repr, unjudged[:_MAX_MONITORS]))
         if not names:
             monitors = f"{_counted(len(unjudged), 'monitor')} (`airflow webdata doctor` names them)"
         return warning(

@@ -55,7 +55,6 @@ OF_AIRFLOW: tuple[Check[Sequence[ConnectionSettings]], ...] = (
     Check(("plugin",), lambda _: installation.plugin()),
     Check(("tables",), lambda valid: airflow_database.tables(needed=any(one.webhook.url for one in valid))),
     Check(("triggerer",), lambda _: airflow_database.triggerer()),
-    Check(("endings",), airflow_database.endings, ("all", "offline")),
 )
 OF_CONNECTION: tuple[Check[Examined], ...] = (
     Check(service_answer.CHECKS, lambda one: service_answer.ask(*one), ("all", "page")),

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -51,15 +52,19 @@ from airflow_provider_webdata.hooks.host_rules import HostRules
 from airflow_provider_webdata.hooks.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from airflow_provider_webdata.hooks.calls import Call
 
 _NO_EXTRA_BODY = "a guarded hook accepts no extra_body, because it is sent unchecked; omit it"
 
+_ANY_DOMAIN = "the call may visit any domain; use a hook without domain limits"
+
 _PAGES = (SCRAPE, PARSE, PARSE_BY_REFERENCE)
 
 _OK = 200
+
+_SCHEMES = ("http://", "https://")
 
 _BILLS_NOTHING = (
     ClientError,
@@ -120,6 +125,9 @@ class CallGuard:
         changes = endpoint.method in {"PATCH", "PUT"}
         if endpoint.session == "uses":
             self._check_session(call)
+        if not endpoint.is_declared:
+            self._check_undeclared(call)
+            return call, None if endpoint.price is None else self._reserve(endpoint, {}, call)
         if (endpoint.price is None and not changes) or endpoint.price == INCLUDED:
             return call, None
         body = {} if call.body is None else call.body.to_wire()
@@ -173,6 +181,13 @@ class CallGuard:
                 call.endpoint,
                 "this guarded hook did not open the session and cannot limit it; open one with open_session()",
             )
+
+    def _check_undeclared(self, call: Call[Any]) -> None:
+        if self.hosts.limits_domains:
+            raise _refused(call.endpoint, _ANY_DOMAIN)
+        for url in _urls_within([call.query or {}, call.extra_body or {}]):
+            if problem := self.hosts.problem(url, resolve=True):
+                raise _refused(call.endpoint, problem)
 
     def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
         endpoint = call.endpoint
@@ -312,6 +327,18 @@ def _urls(body: Mapping[str, Any]) -> Iterator[str]:
         if (url := part.get("url")) is not None:
             yield url
         yield from part.get("urls") or ()
+
+
+def _urls_within(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the URLs in a request of any shape."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _urls_within(part, key)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _urls_within(part, name)
+    elif isinstance(value, str) and (name in {"url", "urls"} or value.lower().startswith(_SCHEMES)):
+        yield value
 
 
 def _was_fetched(metadata: Any) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from airflow.sdk import dag, task
-
-from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
 from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
+
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 

@@ -26,7 +26,6 @@ from sqlalchemy import Engine, create_engine
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
-from airflow_provider_webdata.api import servers
 from airflow_provider_webdata.assets.uri import monitor_uri
 from airflow_provider_webdata.doctor import examination, inbox_answer, service_answer
 from airflow_provider_webdata.doctor.finding import Finding
@@ -45,7 +44,7 @@ from tests.support.service import CONNECTION_ID, SANDBOX_KEY, WEBHOOK_SECRET
 from tests.support.waiting import PATIENCE
 
 ALL_CHECKS = [
-    *("versions", "plugin", "tables", "triggerer", "endings"),
+    *("versions", "plugin", "tables", "triggerer"),
     *(
         "fields",
         "host",
@@ -67,43 +66,6 @@ Expected = dict[str, tuple[str, str, str]]
 
 def findings(world: World, **options: object) -> list[Finding]:
     return examination.findings([world.conn_id], seconds=PATIENCE, **options)
-
-
-EXTRACTS = """
-from airflow.sdk import DAG
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
-from airflow_provider_webdata.sensors.job import WebDataJobSensor
-
-with DAG("prices"):
-    WebDataExtractOperator(task_id="default", prompt="x")
-    WebDataExtractOperator(task_id="chosen", prompt="x", via="agent")
-    WebDataExtractOperator.partial(task_id="mapped", via="extract").expand(prompt=["x"])
-    WebDataExtractOperator.partial(task_id="mapped_chosen", via="agent").expand(prompt=["x"])
-    WebDataJobSensor(task_id="waits", kind="extract", job_id="j")
-    WebDataJobSensor(task_id="waits_for_other", kind="agent", job_id="j")
-"""
-
-
-@pytest.mark.rule("extract-end")
-def test_tasks_whose_operation_ends_are_listed(world: World, tmp_path: Path) -> None:
-    from airflow.dag_processing.dagbag import DagBag, sync_bag_to_db
-    from airflow.models.dagbundle import DagBundleModel
-
-    world.has_changed_database = True
-    (tmp_path / "prices.py").write_text(EXTRACTS)
-    with Session(world.engine) as session:
-        session.add(DagBundleModel(name="tests"))
-        session.commit()
-        bag = DagBag(str(tmp_path), bundle_path=tmp_path, bundle_name="tests")
-        assert bag.import_errors == {}
-        sync_bag_to_db(bag, "tests", None, session=session)
-        session.commit()
-    assert {finding.check: finding.state for finding in findings(world)}["endings"] == "ok"
-    world.patch.setattr(servers, "HOSTED_HOST", "127.0.0.1")
-    (found,) = [finding for finding in findings(world) if finding.check == "endings"]
-    assert found.state == "warning"
-    assert found.seen == "/v2/extract is used by prices.default, prices.mapped, prices.waits"
-    assert "2026-12-10" in str(found.advice)
 
 
 def _start_by_meaningful_check(world: World) -> None:

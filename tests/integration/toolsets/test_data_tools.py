@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 import pytest
+from airflow_provider_webdata.commands.providers import _price
 
 from airflow_provider_webdata.api.models import DataTool
-from airflow_provider_webdata.commands.providers import _price
 from airflow_provider_webdata.toolsets.web_tools import _described
 from airflow_provider_webdata.toolsets.webdata import WebDataToolset
 from tests.integration.toolsets.test_web_tools import attempt, call, results

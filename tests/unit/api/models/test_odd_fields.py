@@ -23,7 +23,6 @@ ODD = [None, [None], {"a": 1}, "odd", 10**400, -(10**30), True, 1.5]
 NEEDED = {
     *(
         "JobProgress next",
-        "AgentRuns next",
         "MonitorCheckResponse next",
         "MonitorCheckDetail next",
     ),
