@@ -52,7 +52,14 @@ class Spent:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the row of the report, with the columns of `columns_of`."""
-        return {**self.key, "used": self.used, "tasks": self.tasks, "unknown": self.unknown}
+        # Sums of shares are inexact.
+        used = round(float(self.used), 6)
+        return {
+            **self.key,
+            "used": int(used) if used.is_integer() else used,
+            "tasks": self.tasks,
+            "unknown": self.unknown,
+        }
 
 
 def columns_of(by: By) -> tuple[str, ...]:

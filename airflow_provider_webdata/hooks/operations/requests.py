@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 _PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+")
-_NO_SEGMENT = re.compile(r"\.{1,2}|.*[/\\].*|\s*", re.DOTALL)
-"""A segment, decoded, that would change the other segments."""
+_SLASH = re.compile(r"[/\\]")
 _SCALARS = (str, int, float, bool)
 
 
@@ -120,7 +119,11 @@ def _problems(
 def _is_path(path: Any) -> bool:
     if not isinstance(path, str) or not _PATH.fullmatch(path):
         return False
-    return not any(_NO_SEGMENT.fullmatch(unquote(segment)) for segment in path[1:].split("/"))
+    # A server may decode a segment before it resolves the path.
+    segments = [unquote(segment) for segment in path[1:].split("/")]
+    return all(map(str.strip, segments)) and not any(
+        part in {".", ".."} for segment in segments for part in _SLASH.split(segment)
+    )
 
 
 def _json_problems(json: Any) -> Iterator[str]:
