@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 NOBODY = "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"
 GOOD = {"rating": "good", "valuableSources": [{"url": "https://a.example/"}]}
 

@@ -154,7 +154,7 @@ def steps(url: str, key: str) -> list[dict[str, Any]]:
         lambda: json_of(http.post("/v2/feedback", about)),
         lambda found: found["creditsRefunded"] == 1,
     )
-    crawl = step("start a crawl", lambda: client.start_crawl(SITE, limit=1))
+    step("start a crawl", lambda: client.start_crawl(SITE, limit=1))
     session = step(
         "open a recorded browser", lambda: json_of(http.post("/v2/interact", {"recordSession": True}))["id"]
     )

@@ -22,7 +22,7 @@ PARTS: dict[str, Part] = {
     "api/exchange": Part(("api/exchange.py",), ("unit/api/test_*.py", "integration/api")),
     "api/prices": Part(
         ("api/prices.py",),
-        ("unit/api/test_prices.py", "unit/runs/searches", "integration/sandbox/test_extract.py"),
+        ("unit/api/test_prices.py", "unit/runs/searches"),
     ),
     "api/retry": Part(("api/retry.py",), ("unit/api/test_*.py", "integration/api")),
     "hooks/call_guard": Part(

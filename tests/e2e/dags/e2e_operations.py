@@ -6,7 +6,6 @@ from datetime import timedelta
 from typing import Any
 
 from airflow.sdk import dag, task
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
@@ -26,7 +25,6 @@ PAGES = ["https://shop.example/kettles", "https://shop.example/grinders"]
 JOBS: dict[str, tuple[type, dict[str, Any]]] = {
     "crawl": (WebDataCrawlOperator, {"url": "https://river.example/", "limit": 3}),
     "batch_scrape": (WebDataBatchScrapeOperator, {"urls": PAGES}),
-    "extract": (WebDataExtractOperator, {"urls": ["https://shop.example/"], "schema": SHOP}),
     "agent": (
         WebDataAgentOperator,
         {"prompt": "What is for sale?", "urls": ["https://shop.example/"], "schema": SHOP},
