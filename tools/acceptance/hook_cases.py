@@ -110,7 +110,7 @@ _plain("iter_activity")
 
 @_case
 def _request(run: Run) -> str | None:
-    run.hook.request("GET", "/v2/team/activity", params={"limit": 1}, billed=False)
+    run.hook.request("GET", "/v2/team/queue-status", billed=False)
     return None
 
 
