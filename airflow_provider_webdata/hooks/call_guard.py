@@ -58,8 +58,6 @@ if TYPE_CHECKING:
 
 _NO_EXTRA_BODY = "a guarded hook accepts no extra_body, because it is sent unchecked; omit it"
 
-_ANY_DOMAIN = "the call may visit any domain; use a hook without domain limits"
-
 _PAGES = (SCRAPE, PARSE, PARSE_BY_REFERENCE)
 
 _OK = 200
@@ -184,7 +182,7 @@ class CallGuard:
 
     def _check_undeclared(self, call: Call[Any]) -> None:
         if self.hosts.limits_domains:
-            raise _refused(call.endpoint, _ANY_DOMAIN)
+            raise _refused(call.endpoint, "the call may visit any domain; use a hook without domain limits")
         for url in _urls_within([call.query or {}, call.extra_body or {}]):
             if problem := self.hosts.problem(url, resolve=True):
                 raise _refused(call.endpoint, problem)

@@ -104,8 +104,8 @@ def _problems(
             "path: must start with / and have no empty or dotted segment, no host, and no query; pass a query in "
             f"params (given: {trimmed(repr(path), 200)})"
         )
-    elif not billed and any(_is_call(endpoint, method, path) for endpoint in _BILLED):
-        yield "billed: the service bills this operation; omit billed=False"
+    elif not billed and any(_is_call(endpoint, method, path) for endpoint in _MAY_BILL):
+        yield "billed: this operation may bill credits; omit billed=False"
     if json is not None:
         if method == "GET":
             yield "json: a GET has no body; pass params instead"
@@ -136,7 +136,12 @@ def _json_problems(json: Any) -> Iterator[str]:
         yield f"json: is not valid JSON: {trimmed(str(error), 200)}"
 
 
-_BILLED = tuple(one for one in ENDPOINTS.values() if one.price not in (None, prices.INCLUDED))
+_MAY_BILL = tuple(
+    one
+    for one in ENDPOINTS.values()
+    if one.price not in (None, prices.INCLUDED) or one.method in {"PATCH", "PUT"}
+)
+"""Declared operations that are not free, or whose changes may lead to visits that bill."""
 
 
 def _is_call(endpoint: Endpoint[Any], method: str, path: str) -> bool:

@@ -81,9 +81,10 @@ INVALID: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
     "a billed one": (
         ("POST", "/v2/scrape"),
         {"json": {"url": "https://a.example"}, "billed": False},
-        "billed: the service bills this operation; omit billed=False",
+        "billed: this operation may bill credits; omit billed=False",
     ),
-    "one with an id": (("POST", "/v2/monitor/m/run"), {"billed": False}, "billed: the service bills"),
+    "one with an id": (("POST", "/v2/monitor/m/run"), {"billed": False}, "billed: this operation may bill"),
+    "a change": (("PATCH", "/v2/monitor/m"), {"billed": False}, "billed: this operation may bill"),
 }
 
 
