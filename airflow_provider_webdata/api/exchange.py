@@ -222,7 +222,7 @@ def prepare(
     )
     request: dict[str, Any] = {"method": endpoint.method, "url": _address(url)}
     wire: dict[str, Any] = {}
-    if body is not None and extra_body and extra_body.get("integration") is not None:
+    if endpoint.is_declared and extra_body and extra_body.get("integration") is not None:
         _check_integration(endpoint, extra_body["integration"])
     if body is not None or extra_body is not None:
         wire = {**(_wire(config, endpoint, body) if body is not None else {}), **(extra_body or {})}

@@ -290,4 +290,4 @@ def test_the_sandbox_accepts_what_the_tables_of_the_models_accept() -> None:
         if str(body).isascii() and model in operations and not model.model_validate(body).refused_by(HOSTED)
     ]
     assert [attempt for attempt in tried if verdicts(*attempt) != ("", "")] == []
-    assert len({operation for operation, _ in tried}) > 12
+    assert len({operation for operation, _ in tried}) > 10

@@ -238,12 +238,8 @@ MAY_BE_BLANK = {
     "formats.0.prompt",
     "formats.0.tag",
     "goal",
-    "missingContent.0.description",
-    "note",
     "profile.name",
-    "querySuggestions",
     "sources.0",
-    "valuableSources.0.reason",
 }
 
 
