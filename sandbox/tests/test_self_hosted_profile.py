@@ -130,7 +130,7 @@ def test_responds_to_each_recorded_request_like_the_server(
             found.pop("paths", None)
         if found != expected:
             different[label] = (found, expected)
-    assert len(EXCHANGES) == 172
+    assert len(EXCHANGES) == 171
     assert {label: pair for label, pair in different.items() if label not in EXCEPTIONS} == {}
     assert different.keys() == EXCEPTIONS.keys()
 
