@@ -17,6 +17,8 @@ from airflow.cli.cli_config import (
     lazy_load_command,
 )
 
+from airflow_provider_webdata.common.needs_database import NEEDS_DATABASE
+
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable
@@ -123,36 +125,23 @@ _CHECKED_CONN_IDS = _arg(
 _OFFLINE = _arg("--offline", help="Send nothing to the service and the inbox", action="store_true")
 
 _DAG_IDS = _arg("--dag-id", help="Only this DAG; can be repeated (default: all)", action="append", default=[])
-_SINCE = _arg(
-    "--since",
-    help="Only credits reported at or after this date or time, in UTC without an offset (default: the start of the "
-    "service's billing period, or 30 days ago if the service reports none)",
-)
-_DAYS = _arg("--days", help="Only credits of the last DAYS days, instead of --since", type=int)
+_SINCE = _arg("--since", help="Only credits reported at or after this date or time, in UTC without an offset")
+_DAYS = _arg("--days", help="Only credits of the last DAYS days, instead of --since (default: 30)", type=int)
 _UNTIL = _arg("--until", help="Only credits reported before this date or time (default: now)")
 _BY = _arg(
     "--by",
-    help="Sum by DAG, run, or task (default: %(default)s)",
-    choices=("dag", "run", "task"),
+    help="Sum by DAG, task, month, or day of UTC (default: %(default)s)",
+    choices=("dag", "task", "month", "day"),
     default="dag",
 )
-_BILLED_CONN_ID = _arg(
-    "--conn-id",
-    help="Only credits of this connection, and the service's figures for its team (default: all connections, "
-    "without a request)",
+_SPENDING_CONN_ID = _arg("--conn-id", help="Only credits of this connection (default: all)")
+_COSTS_OUTPUT = _arg(
+    *("-o", "--output"),
+    help="Output format (default: %(default)s)",
+    choices=("table", "plain", "json", "yaml", "csv"),
+    default="table",
 )
 
-_QUERY = _arg("query", help="Words that describe the data (default: list all)", nargs="?")
-_PROVIDERS = _arg(
-    "--provider", help="Only this provider; can be repeated (default: all)", action="append", default=[]
-)
-_MAX_TOOLS = _arg("--limit", help="Most capabilities to show (default: %(default)s)", type=int, default=100)
-_TOOL = _arg("tool", help="Provider and capability, such as market-prices/prices/history")
-_CATALOG_CONN_ID = _arg(
-    "--conn-id",
-    help="Connection to the service (default: %(default)s)",
-    default="webdata_default",
-)
 _REJECTED_PATH = _arg("path", help="Path or URL of the output, as the error of the task names it")
 _FORCE_PUBLISH = _arg(
     "--force", help="Replace the output even if it is newer than the rejected results", action="store_true"
@@ -168,12 +157,7 @@ def get_commands() -> list[GroupCommand]:
         args=(_OwnFlags(_SANDBOX),),
     )
     inbox = GroupCommand(name="inbox", help="Show and manage webhook deliveries", subcommands=_inbox())
-    providers = GroupCommand(
-        name="providers",
-        help="Show the capabilities of data providers and their prices",
-        subcommands=_providers(),
-    )
-    subcommands = (_init(), _doctor(), _costs(), _publish(), providers, inbox, sandbox)
+    subcommands = (_init(), _doctor(), _costs(), _publish(), inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
 
 
@@ -207,31 +191,11 @@ def _doctor() -> ActionCommand:
 def _costs() -> ActionCommand:
     return ActionCommand(
         name="costs",
-        help="Show the credits that each DAG, run, or task spent",
-        description="Sum the credits that tasks pushed to XCom; with --conn-id, those of one connection, and what the "
-        "service billed its team. Airflow keeps the XComs of a run as long as the run; clearing a task replaces its "
-        "XComs.",
+        help="Sum the credits that tasks spent",
+        description="Sum the XComs credits of tasks. Airflow keeps the XComs of a run as long as the run; clearing a "
+        f"task replaces its XComs. {NEEDS_DATABASE}",
         func=_command("costs.costs"),
-        args=(_DAG_IDS, _DAYS, _SINCE, _UNTIL, _BY, _BILLED_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
-    )
-
-
-def _providers() -> tuple[ActionCommand, ...]:
-    return (
-        ActionCommand(
-            name="list",
-            help="List capabilities of data providers with their prices",
-            description="Read the service's catalog. This bills nothing.",
-            func=_command("providers.list_tools"),
-            args=(_QUERY, _PROVIDERS, _MAX_TOOLS, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
-        ),
-        ActionCommand(
-            name="show",
-            help="Show price, options, and columns of a capability, and a task that calls it",
-            description="Read the contract of a capability from the service's catalog. This bills nothing.",
-            func=_command("providers.show_tool"),
-            args=(_TOOL, _CATALOG_CONN_ID, ARG_OUTPUT, ARG_VERBOSE),
-        ),
+        args=(_DAG_IDS, _DAYS, _SINCE, _UNTIL, _BY, _SPENDING_CONN_ID, _COSTS_OUTPUT, ARG_VERBOSE),
     )
 
 

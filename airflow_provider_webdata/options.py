@@ -196,7 +196,7 @@ class Changes(Option):
 
 
 class Schema(Option):
-    """The schema that structured results must match: the `json` of pages, or the data of extract and agent.
+    """The schema that structured results must match: the `json` of pages, or the data of an agent.
 
     An invalid result gets a first field `validationErrors`, a list of messages; the log warns, and XCom `validation`
     has `checked`, `invalid` (counts), and `items` (the first 100, each with `index`, `url`, and `errors`). The result
@@ -206,7 +206,7 @@ class Schema(Option):
 
     :param schema: JSON Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`.
         None: the schema that the request contains, if any.
-    :param rows: of extract and agent: path of the list in `data` whose elements are the results, such as `companies` or
+    :param rows: of an agent: path of the list in `data` whose elements are the results, such as `companies` or
         `answer.companies`. Each is then a separate item, and `schema` describes one item. The rest of `data` goes to
         XCom. Without such a list, `data` is the only item. Default: `data`, or its elements if it is a list.
     :param on_invalid: `keep`, or `fail`: fail the task, without a retry, after all results are published.
@@ -320,7 +320,7 @@ class Quality(Option):
                 "do_xcom_push=False"
             )
         elif self.blocked is not None and (
-            (model not in _PAGED if kind is None else kind in ("extract", "agent"))
+            (model not in _PAGED if kind is None else kind == "agent")
             or (model == "SearchRequest" and not hasattr(task, "queries") and task.scrape_options is None)
         ):
             problem = "blocked applies to pages, and the task returns none; omit it"

@@ -1,6 +1,6 @@
 """One task for each of the service's other operations, after a task that checks the remaining credits.
 
-The tasks with jobs (crawl, extract, agent) wait without a worker: by webhook if the connection can receive deliveries,
+The tasks with jobs (crawl, agent) wait without a worker: by webhook if the connection can receive deliveries,
 else by polling. A retry reconnects to the started job. If a user ends the task, the job is canceled.
 """
 
@@ -15,7 +15,6 @@ from airflow.sdk import ObjectStoragePath, Param, dag, task
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
@@ -59,10 +58,6 @@ def webdata_operations():
         deferrable=True,
     )
 
-    extract = WebDataExtractOperator(
-        task_id="extract", via="scrape", urls=["https://shop.example/"], schema=SHOP, deferrable=True
-    )
-
     agent = WebDataAgentOperator(
         task_id="agent",
         prompt="What does Bean & Kettle sell?",
@@ -101,18 +96,16 @@ def webdata_operations():
             [
                 f"scrape: {found['scraped']['metadata']['title']}",
                 f"crawl: {found['crawled']['count']} pages in {found['crawled']['path']}",
-                f"extract: {found['extracted']['data']}",
                 f"agent: {found['answer']['data']}, {found['answer']['creditsUsed']} credits",
                 f"interact: {found['seen']['steps'][-1]['stdout'].strip()}",
                 f"parse: {found['parsed']['markdown'].splitlines()[0]}",
             ]
         )
 
-    enough_credits >> [scrape, crawl, extract, agent, interact, document]
+    enough_credits >> [scrape, crawl, agent, interact, document]
     report(
         scraped=scrape.output,
         crawled=crawl.output,
-        extracted=extract.output,
         answer=agent.output,
         seen=interact.output,
         parsed=parse.output,

@@ -79,7 +79,6 @@ def pages_of(stack: Stack) -> dict[str, str]:
         "job-in-worker": job_page(CONNECTION_ID, "crawl", export),
         "job-failed": job_page(CONNECTION_ID, "crawl", lost),
         "job-cancelled": job_page(CONNECTION_ID, "crawl", cancelled),
-        "job-extract": job_page(CONNECTION_ID, "extract", kinds["extract"][0]),
         "job-agent": job_page(CONNECTION_ID, "agent", kinds["agent"][0]),
         "monitors": f"{UI_PATH}/monitors",
         "monitor-prices": monitor_page(CONNECTION_ID, monitors[prices]),

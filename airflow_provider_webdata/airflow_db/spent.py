@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -19,15 +19,16 @@ from sqlalchemy import String, and_, cast, func, or_, select
 from airflow_provider_webdata.common.xcom_keys import CREDITS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator
     from datetime import date
 
-By = Literal["dag", "run", "task"]
+By = Literal["dag", "task", "month", "day"]
 
-_NAMES: dict[By, tuple[str, ...]] = {
+_KEYS: dict[By, tuple[str, ...]] = {
     "dag": ("dag_id",),
-    "run": ("dag_id", "run_id"),
-    "task": ("dag_id", "run_id", "task_id", "map_index"),
+    "task": ("dag_id", "task_id"),
+    "month": ("month",),
+    "day": ("day",),
 }
 _AT_ONCE = 1000
 _SHARED_WITHIN = timedelta(days=7)
@@ -36,74 +37,69 @@ _SHARED_WITHIN = timedelta(days=7)
 
 @dataclass
 class Spent:
-    """The credits that one DAG, run, or task spent.
+    """The credits of one DAG, task, month, or day.
 
-    :param names: its ids.
-    :param tasks: number of task instances that reported credits.
+    :param key: its ids, or its month or day of UTC in ISO 8601.
     :param used: credits.
-    :param saved: credits that were not spent.
+    :param tasks: number of task instances that reported credits.
     :param unknown: calls whose cost the service did not report.
-    :param operations: credits by operation.
-    :param formats: credits of pages by format.
     """
 
-    names: dict[str, Any]
-    tasks: int = 0
+    key: dict[str, str]
     used: float = 0
-    saved: float = 0
+    tasks: int = 0
     unknown: int = 0
-    operations: Counter[str] = field(default_factory=Counter)
-    formats: Counter[str] = field(default_factory=Counter)
-
-    def add(self, credits: dict[str, Any], share: float = 1) -> None:
-        """Add the credits that a task instance reported.
-
-        :param share: part of the credits to add. The calls of unknown cost are not divided.
-        """
-        self.tasks += 1
-        self.used += credits["used"] * share
-        self.saved += (credits.get("saved") or 0) * share
-        self.unknown += credits.get("unknown") or 0
-        for sums, name in ((self.operations, "byOperation"), (self.formats, "byFormat")):
-            parts = (credits.get(name) or {}).items()
-            sums.update({part: used * share for part, used in parts if used * share})
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON."""
+        """Return the row of the report, with the columns of `columns_of`."""
+        # Sums of shares are inexact.
+        used = round(float(self.used), 6)
         return {
-            **self.names,
+            **self.key,
+            "used": int(used) if used.is_integer() else used,
             "tasks": self.tasks,
-            "used": self.used,
-            "saved": self.saved,
             "unknown": self.unknown,
-            "by_operation": dict(self.operations),
-            "by_format": dict(self.formats),
         }
+
+
+def columns_of(by: By) -> tuple[str, ...]:
+    """Return the columns of a report."""
+    return (*_KEYS[by], "used", "tasks", "unknown")
 
 
 def spent(
     by: By,
-    dag_ids: Sequence[str],
     since: datetime,
-    until: datetime | None,
+    until: datetime | None = None,
+    *,
+    dag_ids: Collection[str] | None = None,
     conn_id: str | None = None,
     unread: Counter[str] | None = None,
 ) -> list[Spent]:
-    """Return what was spent, the highest amount first.
+    """Return the sums of the credits that tasks reported: months and days in order, others by credits, descending.
 
-    :param dag_ids: only these DAGs; empty: all.
     :param since: only credits reported at or after this time.
     :param until: only credits reported before this time.
+    :param dag_ids: only these DAGs; None: all.
     :param conn_id: only tasks that used this connection, with its part of their credits; None: all tasks.
     :param unread: counts the tasks whose credits cannot be read, by reason.
     """
-    found: dict[tuple[Any, ...], Spent] = {}
+    found: dict[tuple[str, ...], Spent] = {}
     for row, credits in _reported(dag_ids, since, until, unread):
-        names = {name: getattr(row, name) for name in _NAMES[by]}
         share = 1 if conn_id is None else _shares(credits).get(conn_id)
-        if share is not None:
-            found.setdefault(tuple(names.values()), Spent(names)).add(credits, share)
-    return sorted(found.values(), key=lambda one: (-one.used, *map(str, one.names.values())))
+        if share is None:
+            continue
+        day = row.timestamp.astimezone(timezone.utc).date().isoformat()
+        facts = {"dag_id": row.dag_id, "task_id": row.task_id, "month": day[:7], "day": day}
+        key = {name: facts[name] for name in _KEYS[by]}
+        one = found.setdefault(tuple(key.values()), Spent(key))
+        one.used += credits["used"] * share
+        one.tasks += 1
+        # Calls are not divided among connections.
+        one.unknown += credits["unknown"] or 0
+    if by in ("month", "day"):
+        return [found[key] for key in sorted(found)]
+    return sorted(found.values(), key=lambda one: (-one.used, *one.key.values()))
 
 
 def runs_since(dag_ids: Iterable[str], since: datetime) -> dict[str, int]:
@@ -124,17 +120,12 @@ def spent_by_day(since: datetime, unread: Counter[str] | None = None) -> dict[st
     :param unread: as for `spent`.
     """
     found: dict[str, dict[date, Counter[str]]] = {}
-    for row, credits in _reported((), since, None, unread):
+    for row, credits in _reported(None, since, None, unread):
         day = row.timestamp.astimezone(timezone.utc).date()
         for conn_id, share in _shares(credits).items():
             by_day = found.setdefault(conn_id, {})
             by_day.setdefault(day, Counter())[row.dag_id] += credits["used"] * share
     return found
-
-
-def total(all_spent: Iterable[Spent]) -> float:
-    """Return the sum."""
-    return sum(one.used for one in all_spent)
 
 
 def used_once(values: Iterable[Any]) -> float | None:
@@ -166,7 +157,7 @@ def stored_value(row: Any) -> Any:
 
 
 def _reported(
-    dag_ids: Sequence[str],
+    dag_ids: Collection[str] | None,
     since: datetime,
     until: datetime | None,
     unread: Counter[str] | None,
@@ -177,16 +168,11 @@ def _reported(
     # A reference of an XCom backend does not show whether it has jobs.
     may_have_jobs = or_(text.contains("jobs"), text.contains("://"))
     is_summed = XComModel.timestamp >= since
-    if dag_ids:
+    if dag_ids is not None:
         is_summed = and_(is_summed, XComModel.dag_id.in_(dag_ids))
-    wanted = select(
-        XComModel.dag_id,
-        XComModel.run_id,
-        XComModel.task_id,
-        XComModel.map_index,
-        XComModel.value,
-        XComModel.timestamp,
-    ).where(XComModel.key == CREDITS, XComModel.timestamp >= earliest, or_(is_summed, may_have_jobs))
+    wanted = select(XComModel.dag_id, XComModel.task_id, XComModel.value, XComModel.timestamp).where(
+        XComModel.key == CREDITS, XComModel.timestamp >= earliest, or_(is_summed, may_have_jobs)
+    )
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)
     # A job is counted for the first task that reports it.
@@ -194,7 +180,7 @@ def _reported(
     jobs: dict[str, _Job] = {}
     with create_session() as session:
         for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
-            is_wanted = row.timestamp >= since and (not dag_ids or row.dag_id in dag_ids)
+            is_wanted = row.timestamp >= since and (dag_ids is None or row.dag_id in dag_ids)
             credits, reason = _credits(row.value), ""
             if credits is None:
                 try:
@@ -214,9 +200,8 @@ def _reported(
 def _shares(credits: dict[str, Any]) -> dict[str, float]:
     """Return the connections' parts of credits; an unknown connection is the empty string."""
     used_by = credits["byConnection"] or {"": 1}
-    # Without credits, there may be savings.
-    whole = sum(used_by.values())
-    return {conn_id: used / whole if whole else 1 / len(used_by) for conn_id, used in used_by.items()}
+    whole = sum(used_by.values()) or 1
+    return {conn_id: used / whole for conn_id, used in used_by.items()}
 
 
 class _Job(NamedTuple):
@@ -237,7 +222,6 @@ def _without_known(credits: dict[str, Any], jobs: dict[str, _Job]) -> dict[str, 
 
     :param jobs: the jobs of earlier reports; updated.
     """
-    operations, formats = Counter(credits["byOperation"]), Counter(credits.get("byFormat") or {})
     connections = dict(credits["byConnection"])
     used = credits["used"]
     for job, cost in credits["jobs"].items():
@@ -246,20 +230,11 @@ def _without_known(credits: dict[str, Any], jobs: dict[str, _Job]) -> dict[str, 
         conn_ids = before.conn_ids & connections.keys() or frozenset(connections)
         jobs[job] = _Job(max(before.cost, cost), conn_ids)
         used -= known
-        operations[job.partition("/")[0]] -= known
-        # The first report says which formats it had.
-        formats["page"] -= min(known, formats["page"])
         for conn_id in sorted(conn_ids, key=lambda one: (-connections[one], one)):
             part = min(known, connections[conn_id])
             connections[conn_id] -= part
             known -= part
-    return {
-        **credits,
-        "used": used,
-        "byOperation": +operations,
-        "byFormat": +formats,
-        "byConnection": connections,
-    }
+    return {**credits, "used": used, "byConnection": connections}
 
 
 class _Credits(BaseModel):
@@ -268,10 +243,8 @@ class _Credits(BaseModel):
     model_config = ConfigDict(strict=True)
 
     used: FiniteFloat
-    saved: FiniteFloat | None = None
     unknown: int | None = None
     byOperation: dict[str, FiniteFloat]  # noqa: N815 - as in the XCom
-    byFormat: dict[str, FiniteFloat] | None = None  # noqa: N815
     byConnection: dict[str, FiniteFloat] = {}  # noqa: N815
     jobs: dict[str, FiniteFloat] = {}
 

@@ -12,14 +12,12 @@ import msgspec
 
 from airflow_provider_webdata.api import models, prices, service_time
 from airflow_provider_webdata.api.prices import Price
-from airflow_provider_webdata.common import endings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from airflow_provider_webdata.api.models.base import RequestModel, ResponseModel
     from airflow_provider_webdata.api.servers import Server
-    from airflow_provider_webdata.common.endings import Ending
 
 ResponseT = TypeVar("ResponseT", bound="ResponseModel")
 
@@ -29,13 +27,13 @@ class JobEndpoints(msgspec.Struct, frozen=True):
 
     :param status: returns the job's state.
     :param documents: returns the result in parts, as plain JSON objects; None if the result is a single object.
-    :param cancel: cancels the job; None if the service does not support it.
+    :param cancel: cancels the job.
     :param errors: returns the failed pages; None if the job has no pages.
     """
 
     status: Endpoint[Any]
+    cancel: Endpoint[models.CancelResponse]
     documents: Endpoint[models.JobDocuments] | None = None
-    cancel: Endpoint[models.CancelResponse] | None = None
     errors: Endpoint[models.JobErrors] | None = None
 
 
@@ -68,7 +66,8 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     :param key_header: the header that identifies a repeated request to a server that stores it. Such a server rejects
         a repeated `x-idempotency-key`. For a repeated `x-request-id`, which is always sent, it returns the first
         response and bills once.
-    :param ends: the shutdown of the operation on the hosted service, and its replacement.
+    :param is_declared: False for a call of `hook.request`, whose effects are unknown.
+    :param title: the name in errors and logs. Default: the name in snake case, with spaces.
     :raises TypeError: a POST declares neither a price nor `starts_nothing`.
     """
 
@@ -87,7 +86,8 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     uses_up_body: bool = False
     answers_text: bool = False
     key_header: Literal["x-idempotency-key", "x-request-id"] | None = None
-    ends: Ending | None = None
+    is_declared: bool = True
+    title: str = ""
 
     def __post_init__(self) -> None:
         if self.method == "POST" and self.price is None and not self.starts_nothing:
@@ -96,10 +96,12 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     @property
     def label(self) -> str:
         """The name in errors and logs."""
-        return label_of(self.name)
+        return self.title or label_of(self.name)
 
     def is_repeatable(self, server: Server) -> bool:
         """Return whether the call can be retried safely after a lost response."""
+        if not self.is_declared and self.method != "GET":
+            return False
         return self.price is None or (self.key_header == "x-request-id" and server.stores_keys)
 
 
@@ -154,25 +156,6 @@ SIMILAR_PAPERS = Endpoint(
     service_seconds=service_time.search,
 )  # fmt: skip
 
-GOVERNMENT_SEARCH = Endpoint(
-    "government_search", "POST", "/v2/search/gov", "government-search",
-    lambda: models.GovernmentSearchResponse, lambda: models.GovernmentSearchRequest, prices.UNDOCUMENTED,
-    service_seconds=service_time.search,
-)  # fmt: skip
-
-SEARCH_FEEDBACK = Endpoint(
-    "search_feedback", "POST", "/v2/search/{search_id}/feedback", "feedback", lambda: models.FeedbackResponse,
-    lambda: models.SearchFeedbackRequest, starts_nothing=True,
-)  # fmt: skip
-FEEDBACK = Endpoint(
-    "feedback", "POST", "/v2/feedback", "feedback", lambda: models.FeedbackResponse,
-    lambda: models.FeedbackRequest, starts_nothing=True,
-)  # fmt: skip
-PROVIDER_FEEDBACK = Endpoint(
-    "provider_feedback", "POST", "/v2/feedback", "feedback-on-data-providers",
-    lambda: models.FeedbackResponse, lambda: models.ProviderFeedbackRequest, starts_nothing=True,
-)  # fmt: skip
-
 SCRAPE = Endpoint(
     "scrape", "POST", "/v2/scrape", "scrape", lambda: models.ScrapeResponse, lambda: models.ScrapeRequest,
     prices.SCRAPE, service_seconds=service_time.scrape,
@@ -196,14 +179,14 @@ BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_E
 START_BATCH_SCRAPE = Endpoint(
     "start_batch_scrape", "POST", "/v2/batch/scrape", "batch-scrape", lambda: models.JobStarted,
     lambda: models.BatchScrapeRequest, prices.BATCH_SCRAPE,
-    job=JobEndpoints(BATCH_SCRAPE_STATUS, BATCH_SCRAPE_DOCUMENTS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_ERRORS),
+    job=JobEndpoints(BATCH_SCRAPE_STATUS, CANCEL_BATCH_SCRAPE, BATCH_SCRAPE_DOCUMENTS, BATCH_SCRAPE_ERRORS),
     service_seconds=service_time.start,
 )  # fmt: skip
 
 CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS = _page_job_calls("crawl", "/v2/crawl/{job_id}")
 START_CRAWL = Endpoint(
     "start_crawl", "POST", "/v2/crawl", "crawl", lambda: models.JobStarted, lambda: models.CrawlRequest,
-    prices.CRAWL, job=JobEndpoints(CRAWL_STATUS, CRAWL_DOCUMENTS, CANCEL_CRAWL, CRAWL_ERRORS),
+    prices.CRAWL, job=JobEndpoints(CRAWL_STATUS, CANCEL_CRAWL, CRAWL_DOCUMENTS, CRAWL_ERRORS),
     service_seconds=service_time.start, key_header="x-idempotency-key",
 )  # fmt: skip
 ACTIVE_CRAWLS = Endpoint(
@@ -238,16 +221,6 @@ PARSE_FORMATS = Endpoint(
     "parse_formats", "GET", "/v2/parse/formats", "parse", lambda: models.FileFormatsResponse
 )
 
-EXTRACT_STATUS = Endpoint(
-    "extract_status", "GET", "/v2/extract/{job_id}", "extract", lambda: models.ExtractStatus,
-    judged_by_status=True, ends=endings.EXTRACT,
-)  # fmt: skip
-START_EXTRACT = Endpoint(
-    "start_extract", "POST", "/v2/extract", "extract", lambda: models.JobStarted,
-    lambda: models.ExtractRequest, prices.EXTRACT, job=JobEndpoints(EXTRACT_STATUS),
-    service_seconds=service_time.start, ends=endings.EXTRACT,
-)  # fmt: skip
-
 AGENT_STATUS = Endpoint(
     "agent_status", "GET", "/v2/agent/{job_id}", "agent", lambda: models.AgentStatus, judged_by_status=True
 )
@@ -256,21 +229,8 @@ CANCEL_AGENT = Endpoint(
 )
 START_AGENT = Endpoint(
     "start_agent", "POST", "/v2/agent", "agent", lambda: models.JobStarted, lambda: models.AgentRequest,
-    prices.AGENT, job=JobEndpoints(AGENT_STATUS, cancel=CANCEL_AGENT), service_seconds=service_time.start,
+    prices.AGENT, job=JobEndpoints(AGENT_STATUS, CANCEL_AGENT), service_seconds=service_time.start,
 )  # fmt: skip
-LIST_AGENTS = Endpoint("list_agents", "GET", "/v2/agent", "agent-records", lambda: models.AgentRuns)
-AGENT_THREAD = Endpoint(
-    "agent_thread", "GET", "/v2/agent/threads/{thread_id}", "agent-records",
-    lambda: models.AgentThreadResponse,
-)  # fmt: skip
-AGENT_TRACE = Endpoint(
-    "agent_trace", "GET", "/v2/agent/{job_id}/trace", "agent-records", lambda: models.AgentTrace
-)
-AGENT_SNAPSHOT = Endpoint(
-    "agent_snapshot", "GET", "/v2/agent/{job_id}/snapshots/{snapshot_id}", "agent-records",
-    lambda: models.AgentSnapshot,
-)  # fmt: skip
-
 OPEN_SESSION = Endpoint(
     "open_session", "POST", "/v2/interact", "session", lambda: models.InteractSession,
     lambda: models.InteractRequest, prices.INTERACT, session="opens", service_seconds=service_time.start,
@@ -354,11 +314,6 @@ THREAT_POLICY = Endpoint(
 REPLACE_THREAT_POLICY = Endpoint(
     "replace_threat_policy", "PUT", "/v2/team/threat-protection", "threat-policy",
     lambda: models.ThreatPolicyResponse, lambda: models.ThreatPolicyRequest,
-)  # fmt: skip
-
-ASK = Endpoint(
-    "ask", "POST", "/v2/support/ask", "support", lambda: models.AskResponse, lambda: models.AskRequest,
-    starts_nothing=True, service_seconds=service_time.ask,
 )  # fmt: skip
 
 

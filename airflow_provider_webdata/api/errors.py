@@ -487,24 +487,6 @@ class GoneError(ClientError):
     help_code = "WD-410"
 
 
-class OperationEndedError(GoneError):
-    """410: the service has shut down the operation.
-
-    :param successor: instruction that names the replacement.
-    """
-
-    help_code = "WD-028"
-
-    def __init__(self, *args: Any, successor: str = "", **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.successor = successor
-
-    def text(self) -> str:
-        return (
-            f"{super().text().removesuffix('.')}. The service has shut down this operation. {self.successor}"
-        )
-
-
 class RateLimitError(APIError):
     """429: the plan's rate or concurrency limit is exceeded. `retry_after` is the wait in seconds, if known."""
 

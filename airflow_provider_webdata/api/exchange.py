@@ -31,11 +31,9 @@ from airflow_provider_webdata.api.errors import (
     ConfigurationError,
     ConflictError,
     EntitlementError,
-    GoneError,
     IdempotencyKeyUsedError,
     InvalidRequestError,
     InvalidResponseError,
-    OperationEndedError,
     ResponseTooLargeError,
     ServerError,
     TransportError,
@@ -219,16 +217,14 @@ def prepare(
     :raises InvalidRequestError: a path value is not an identifier, the endpoint does not accept the key, or the kind of
         server refuses a value.
     """
-    if endpoint.ends is not None and config.server.ends_operations:
-        _warn_once(config, endpoint.ends.warning)
     url = config.base_url + endpoint.path.format_map(
         {name: _segment(endpoint, name, value) for name, value in (path or {}).items()}
     )
     request: dict[str, Any] = {"method": endpoint.method, "url": _address(url)}
     wire: dict[str, Any] = {}
-    if extra_body and extra_body.get("integration") is not None:
+    if endpoint.is_declared and extra_body and extra_body.get("integration") is not None:
         _check_integration(endpoint, extra_body["integration"])
-    if body is not None or extra_body:
+    if body is not None or extra_body is not None:
         wire = {**(_wire(config, endpoint, body) if body is not None else {}), **(extra_body or {})}
     asked = {**(query or {}), **wire} if endpoint.method == "GET" else query or {}
     params = {name: _encodable(endpoint, name, value) for name, value in asked.items() if value is not None}
@@ -238,7 +234,7 @@ def prepare(
     if upload is not None:
         multipart = MultipartBody(upload, {"options": _json(endpoint, wire).decode()} if wire else {})
         request["headers"] = multipart.headers
-    elif endpoint.method != "GET" and (body is not None or extra_body):
+    elif endpoint.method != "GET" and (body is not None or extra_body is not None):
         request["content"] = _json(endpoint, wire)
         request["headers"] = {"content-type": "application/json"}
     if idempotency_key is None and endpoint.key_header == "x-request-id":
@@ -619,8 +615,6 @@ class Reader(Generic[ResponseT]):
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
-        if cls is GoneError and self._endpoint.ends is not None:
-            cls, extra["successor"] = OperationEndedError, self._endpoint.ends.successor
         if cls is EntitlementError:
             extra["features"] = _features(self._prepared.wire)
         if lack is not None:

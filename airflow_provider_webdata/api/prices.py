@@ -22,7 +22,6 @@ Wire = Mapping[str, Any]
 MAP_CREDITS = 1
 """Credits of a map that scans no URLs."""
 
-_TOKENS_PER_CREDIT = 15
 
 _PAGE = 1
 _SEARCH_PER_TEN = 2
@@ -212,11 +211,6 @@ def by_format(used: float, pages: int, extras: Mapping[str, int]) -> dict[str, f
     return {"page": rest, **found} if used else {}
 
 
-def credits_of_tokens(tokens: float) -> int:
-    """Convert the tokens of an extract job into credits."""
-    return math.ceil(tokens / _TOKENS_PER_CREDIT)
-
-
 def search_price(results: int, enterprise: Iterable[str] = ()) -> int:
     """Return the credits of a search, without the cost of scraping its results.
 
@@ -308,14 +302,6 @@ def _map(body: Wire) -> PriceBound:
 def _parse(body: Wire) -> PriceBound:
     is_pdf = str(body.get("filename", ".pdf")).lower().endswith(".pdf")
     return _page({"proxy": "basic", **body}, may_be_pdf=is_pdf)
-
-
-def _extract(_: Wire) -> PriceBound:
-    return PriceBound(
-        0,
-        "",
-        ("extract is billed by usage: set via='scrape' or via='agent', or omit credit_limit",),
-    )
 
 
 def _agent(body: Wire) -> PriceBound:
@@ -456,6 +442,5 @@ CRAWL = Price("crawl", _crawl, pages="scrapeOptions")
 PROVIDER = Price("provider", _provider)
 MAP = Price("map", _map, fixed=MAP_CREDITS)
 PARSE = Price("parse", _parse, pages="")
-EXTRACT = Price("extract", _extract)
 AGENT = Price("agent", _agent)
 INTERACT = Price("interact", _interact)

@@ -57,30 +57,18 @@ _LACKS: Mapping[str, str] = {
         ("open_session", "list_sessions", "execute", "close_session", "replay", "replay_page"), _NO_SESSIONS
     ),
     **dict.fromkeys(("get_scrape", "interact_with_scrape", "stop_interaction_with_scrape"), _NO_SCRAPES),
-    **dict.fromkeys(
-        ("start_agent", "list_agents", "agent_thread", "agent_trace", "agent_snapshot"),
-        _NO_AGENT,
-    ),
-    "ask": "it has no support agent. Use its log",
-    **dict.fromkeys(
-        (
-            *("developer_search", "government_search"),
-            *("paper_search", "paper", "similar_papers"),
-        ),
-        _NO_INDEX,
-    ),
-    **dict.fromkeys(("run_provider", "find_tools", "provider_feedback"), _NO_PROVIDERS),
-    **dict.fromkeys(("feedback", "search_feedback"), "it stores no feedback. Omit the call"),
+    "start_agent": _NO_AGENT,
+    **dict.fromkeys(("developer_search", "paper_search", "paper", "similar_papers"), _NO_INDEX),
+    **dict.fromkeys(("run_provider", "find_tools"), _NO_PROVIDERS),
 }
 """What the recorded self-hosted server lacks, by endpoint, as the rest of a sentence about the server."""
 
-_UNEXPECTED = "UNKNOWN_ERROR"
 _LACKING = frozenset({500, 501, 503})
 _MODEL_FORMATS = frozenset({"json", "summary", "question", "highlights", "changeTracking"})
 _ENGINE_FORMATS = frozenset({"audio", "video", "branding", "rawBase64"})
 _ENGINE_PROXIES = frozenset({"stealth", "enhanced"})
 _MODEL_REMARKS = ("API key is missing", "generation failed after all models")
-"""Texts of warnings, and of the error of an extract job, of a server without a language model, as recorded."""
+"""Texts of warnings of a server without a language model, as recorded."""
 _ENGINE_REMARK = "does not support the following features"
 _NOT_CONTENT = frozenset({"metadata", "warning"})
 
@@ -92,26 +80,22 @@ class Server(msgspec.Struct, frozen=True):
     :param bills: calls cost credits. If false, a start whose outcome is unknown may be repeated.
     :param stores_keys: it recognizes a repeated request by `x-idempotency-key` or `x-request-id`. If false, neither is
         sent: a self-hosted server without a database ends when it receives one.
-    :param ends_operations: it shuts operations down on announced dates.
     :param retries_deliveries: it repeats a webhook delivery that failed.
     :param longest_scrape_ms: maximum `timeout` of a scrape, in milliseconds.
     :param allows_plain_webhooks: it delivers webhooks to plain-http URLs.
     :param categories: its names of search categories that differ from the reference's, by the reference's name.
     :param lacks: missing operations by endpoint name, as the rest of a sentence about the server.
-    :param unknown_jobs: codes of the 500 that it returns instead of a 404 for an unknown job, by kind.
     :param record: where its users see the jobs that it has run.
     """
 
     kind: Kind | None
     bills: bool = True
     stores_keys: bool = False
-    ends_operations: bool = False
     retries_deliveries: bool = True
     longest_scrape_ms: int = 300_000
     allows_plain_webhooks: bool = False
     categories: Mapping[str, str] = {}
     lacks: Mapping[str, str] = {}
-    unknown_jobs: Mapping[str, str] = {}
     record: str = "the service's dashboard"
 
     @property
@@ -121,8 +105,6 @@ class Server(msgspec.Struct, frozen=True):
 
 
 HOSTED = Server("hosted", stores_keys=True)
-HOSTED_SERVICE = Server("hosted", stores_keys=True, ends_operations=True)
-"""The hosted service itself; the end of an operation does not concern other servers that behave like it."""
 
 SELF_HOSTED = Server(
     "self-hosted",
@@ -132,7 +114,6 @@ SELF_HOSTED = Server(
     allows_plain_webhooks=True,
     categories={"codehost": "github"},
     lacks=_LACKS,
-    unknown_jobs={"extract": _UNEXPECTED},
     record="the server's log",
 )
 UNKNOWN = Server(None)
@@ -146,7 +127,7 @@ def server_of(base_url: str, declared: Kind | None) -> Server:
 
     :param declared: the connection's field `server`.
     """
-    return HOSTED_SERVICE if is_hosted_service(base_url) else _BY_KIND[declared]
+    return HOSTED if is_hosted_service(base_url) else _BY_KIND[declared]
 
 
 def is_hosted_service(base_url: str) -> bool:
@@ -173,16 +154,14 @@ def missing_part(
     # It answers this for every scrape, as for an unknown one.
     if status == 404 and endpoint == "get_scrape":
         return server.lacks.get(endpoint)
-    # Warnings, and errors of jobs and their pages. A server that bills has billed such a page.
+    # Warnings, and errors of pages. A server that bills has billed such a page.
     may_be_remark = not server.bills and status in (200, 500)
     if may_be_remark and any(text in message for text in _MODEL_REMARKS):
         return _named(_NO_MODEL, _model_options(wire))
     if may_be_remark and _ENGINE_REMARK in message:
         return _named(_NO_ENGINE, (f"format {kind}" for kind in _format_types(wire)))
-    # It does not know the field for calls of data providers, nor the endpoint of feedback on them.
+    # It does not know the field for calls of data providers.
     if status == 400 and "alexandria" in wire and "alexandria" in message:
-        return _NO_PROVIDERS
-    if status == 400 and endpoint == "provider_feedback" and "endpoint" in message:
         return _NO_PROVIDERS
     if code == "DB_DISABLED":
         return _LACKS.get(endpoint, "it has no database. Start it with one, or use another server")
@@ -199,7 +178,7 @@ def missing_part(
         return _LACKS.get(
             endpoint, "it does not implement this operation. Use another one, or another server"
         )
-    if status == 503 and ("not configured" in message or "agent_unavailable" in message):
+    if status == 503 and "not configured" in message:
         return _LACKS.get(endpoint, "a service that it needs is not configured. Configure it on the server")
     if (code or "").endswith("_NOT_SUPPORTED"):
         return _NO_ENGINE
@@ -209,7 +188,7 @@ def missing_part(
     if code == "SCRAPE_ALL_ENGINES_FAILED" and tried_none:
         return _named(_NO_ENGINE, options)
     # Other codes name another cause, such as an unknown host.
-    fails_unexpectedly = server.is_self_hosted and status == 500 and code in (None, _UNEXPECTED)
+    fails_unexpectedly = server.is_self_hosted and status == 500 and code in (None, "UNKNOWN_ERROR")
     if fails_unexpectedly and (models := [*_model_options(wire)]):
         return f"{_NO_MODEL} ({', '.join(models)})"
     return None
@@ -232,11 +211,6 @@ def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
     """
     found = wire.get("data") or {}
     return server.is_self_hosted and not any(isinstance(given, list) for given in found.values())
-
-
-def reports_unknown_job(server: Server, kind: str, code: str | None) -> bool:
-    """Return whether the code of a 500 is the one that a server returns for an unknown job of this kind."""
-    return code is not None and code == server.unknown_jobs.get(kind)
 
 
 def missing_route(endpoint: str) -> str:

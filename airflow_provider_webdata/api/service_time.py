@@ -16,7 +16,6 @@ _MAX_PROVIDER_SECONDS = 120.0
 _START_SECONDS = 60.0
 _PROMPT_SECONDS = 120.0
 _CODE_SECONDS = 30.0
-_ASK_SECONDS = 65.0
 
 
 def scrape(body: Mapping[str, Any]) -> float:
@@ -61,11 +60,6 @@ def execute(body: Mapping[str, Any]) -> float:
 def interact(body: Mapping[str, Any]) -> float:
     """Return the code's limit plus that of a scrape: the first call opens a browser and repeats the scrape."""
     return _MAX_SCRAPE_SECONDS + execute(body)
-
-
-def ask(body: Mapping[str, Any]) -> float:  # noqa: ARG001
-    """Return the time limit of the support agent, which usually takes 15 to 30 seconds."""
-    return _ASK_SECONDS
 
 
 def _seconds(body: Mapping[str, Any], default: float) -> float:

@@ -11,7 +11,7 @@ from urllib.parse import SplitResult, quote, unquote, urlsplit
 from uuid import UUID
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.common.job_kinds import checked_delivered_kind
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,11 +45,11 @@ def is_meaningful_uri(uri: str) -> bool:
 def job_uri(kind: str, webdata_conn_id: str = DEFAULT_CONN_ID) -> str:
     """Return the URI of the jobs of a kind.
 
-    :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
+    :param kind: `crawl`, `batch_scrape`, `agent`, or `extract`.
     :param webdata_conn_id: id of the connection whose inbox receives the deliveries.
     :raises ArgumentError: `kind` is unknown, or `webdata_conn_id` is empty.
     """
-    return _uri(webdata_conn_id, "jobs", checked_kind(kind))
+    return _uri(webdata_conn_id, "jobs", checked_delivered_kind(kind))
 
 
 _URIS: dict[str, Callable[[str, str], str]] = {"monitors": monitor_uri, "jobs": job_uri}

@@ -38,7 +38,7 @@ class WebDataJobOperator(WebDataOperator):
     XCom of a crawl or batch scrape: a mapping with `id`, `status`, `total`, `completed`, `creditsUsed`, `expiresAt`,
     `errors` (`count`, `robotsBlocked`, and the first 100 under `pages`; the counts are None if the service does not
     list them), and `data`, the pages with wire names in order of completion. With `output`, a description of the
-    written file replaces `data`. XCom of an extract job or agent run: the service's response, with `id` and `data`, or
+    written file replaces `data`. XCom of an agent run: the service's response, with `id` and `data`, or
     `message` if the service's agent answers with text only. The XCom key `job_id` contains the job's id, even while
     the task waits.
 

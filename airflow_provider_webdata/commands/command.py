@@ -1,4 +1,4 @@
-"""Shared parts of commands: their decorator, documents, and the connection that the user named."""
+"""Shared parts of commands: their decorator, and documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from airflow_provider_webdata.airflow_db.command_line import (
     suppress_logs_and_warning,
     yaml,
 )
-from airflow_provider_webdata.airflow_db.connections import find_connection
 from airflow_provider_webdata.airflow_db.database import store_error
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
@@ -23,8 +22,6 @@ from airflow_provider_webdata.commands.terminal import terminal_lines, terminal_
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
-
-    from airflow_provider_webdata.airflow_db.connections import Connection
 
 
 def command(
@@ -69,19 +66,3 @@ def command(
 def print_document(document: Any, output: str) -> None:
     """Print a document as YAML if that is the output, else as JSON."""
     write_text(yaml.dump(document) if output == "yaml" else f"{json.dumps(document, indent=2)}\n")
-
-
-def named_connection(conn_id: str) -> Connection:
-    """Return the connection of type `webdata` that the user named.
-
-    :raises SystemExit: the connection is missing or of another type.
-    :raises StoreUnavailableError: see `find_connection`.
-    """
-    connection = find_connection(conn_id)
-    if connection is None:
-        raise SystemExit(f"Connection {conn_id!r} does not exist. Set --conn-id")
-    if connection.conn_type != "webdata":
-        raise SystemExit(
-            f"Connection {conn_id!r} is of type {connection.conn_type!r}. Set --conn-id to one of type webdata"
-        )
-    return connection

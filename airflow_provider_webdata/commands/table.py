@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import shutil
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,9 +14,10 @@ from rich.text import Text
 from airflow_provider_webdata.airflow_db.command_line import AirflowConsole, SimpleTable
 from airflow_provider_webdata.commands.terminal import terminal_text, write_text
 from airflow_provider_webdata.common.numbers import credits_text
+from airflow_provider_webdata.results.files.csv_rows import guarded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
 _PIPE_WIDTH = 200
 """Width of a table in a file or pipe, as in Airflow's own commands."""
@@ -72,6 +75,19 @@ def print_table(columns: Sequence[Column], rows: Sequence[Mapping[str, Any]], ou
     console = AirflowConsole()
     console.width = max(width, 1)
     console.print(table)
+
+
+def print_csv(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
+    """Print rows as CSV below a header. A text that a spreadsheet would run as a formula gets a leading apostrophe."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_csv_value(row[name]) for name in names] for row in rows)
+    write_text(text.getvalue())
+
+
+def _csv_value(value: Any) -> Any:
+    return guarded(terminal_text(value)) if isinstance(value, str) else value
 
 
 def _text(value: Any) -> str:

@@ -42,7 +42,6 @@ REMEDIES: Mapping[str, str] = {
     "WD-025": "put fewer URLs into one job, or correct the schema",
     "WD-026": "wait for the job, for example with WebDataJobSensor",
     "WD-027": "raise the cap, allow the host, or request less",
-    "WD-028": "replace the operation",
     "WD-029": "clear the task once the terms are accepted",
     "WD-030": "raise the timeout, or check the state of the job, check, or delivery",
     "WD-031": f"inspect the job before a retry starts another one{_BILLED}",

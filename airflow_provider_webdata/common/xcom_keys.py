@@ -72,8 +72,8 @@ XCOM_KEYS: dict[str, XComKey] = {
         "number of pages that the service counts but did not return",
         "crawl, batch scrape, and the job sensor",
     ),
-    "job_id": XComKey("id of the job", "crawl, batch scrape, extract, and agent, before they wait"),
-    "invalidURLs": XComKey("list of the URLs that the service dropped", "batch scrape and extract"),
+    "job_id": XComKey("id of the job", "crawl, batch scrape, and agent, before they wait"),
+    "invalidURLs": XComKey("list of the URLs that the service dropped", "batch scrape"),
     "overCreditLimit": XComKey("`True`", "jobs that were canceled at `credit_limit`"),
     "partial": XComKey("the agent's results until it stopped", "agent, if the run fails"),
     "errors": XComKey(

@@ -6,6 +6,7 @@ import hashlib
 import itertools
 import json
 import threading
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
@@ -52,7 +53,7 @@ from airflow_provider_webdata.hooks.host_rules import HostRules
 from airflow_provider_webdata.hooks.ledger import Ledger
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator
 
     from airflow_provider_webdata.hooks.calls import Call
 
@@ -64,6 +65,8 @@ _STAYS_WITHIN_DOMAINS = (SEARCH, SCRAPE, MAP)
 """The calls that a request and the final URL of a page keep within domains."""
 
 _OK = 200
+
+_SCHEMES = ("http://", "https://")
 
 _BILLS_NOTHING = (
     ClientError,
@@ -129,6 +132,9 @@ class CallGuard:
         changes = endpoint.method in {"PATCH", "PUT"}
         if endpoint.session == "uses":
             self._check_session(call)
+        if not endpoint.is_declared:
+            self._check_undeclared(call)
+            return call, None if endpoint.price is None else self._reserve(endpoint, {}, call)
         if (endpoint.price is None and not changes) or endpoint.price == INCLUDED:
             return call, None
         body = {} if call.body is None else call.body.to_wire()
@@ -177,6 +183,11 @@ class CallGuard:
                 call.endpoint,
                 "this guarded hook did not open the session and cannot limit it; open one with open_session()",
             )
+
+    def _check_undeclared(self, call: Call[Any]) -> None:
+        for url in _urls_within([call.query or {}, call.extra_body or {}]):
+            if problem := self.hosts.problem(url, resolve=True):
+                raise _refused(call.endpoint, problem)
 
     def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
         endpoint = call.endpoint
@@ -287,6 +298,18 @@ def _filters(host: str) -> bool:
         return bool(hostname(host))
     except ValueError:
         return False
+
+
+def _urls_within(value: Any, name: str = "") -> Iterator[str]:
+    """Yield the URLs in a request of any shape."""
+    if isinstance(value, Mapping):
+        for key, part in value.items():
+            yield from _urls_within(part, key)
+    elif isinstance(value, (list, tuple)):
+        for part in value:
+            yield from _urls_within(part, name)
+    elif isinstance(value, str) and (name in {"url", "urls"} or value.lower().startswith(_SCHEMES)):
+        yield value
 
 
 def _was_fetched(metadata: Any) -> bool:

@@ -35,7 +35,7 @@ def read(config: ClientConfig, endpoint: Endpoint[ResponseT], send: Callable[[],
     """
     if lack := config.server.lacks.get(endpoint.name):
         raise UnsupportedError(endpoint.label, 501, "not sent", lack=lack)
-    key = (config.account, endpoint.name)
+    key = (config.account, endpoint.label)
     if key in _failed and time.monotonic() - _failed[key][0] < REMEMBERED_SECONDS:
         raise _failed[key][1].with_traceback(None)
     try:

@@ -1,4 +1,4 @@
-"""The hook: one typed method per operation of the service."""
+"""The hook: typed methods for operations of the service, and `request` for all others."""
 
 from __future__ import annotations
 
@@ -20,17 +20,15 @@ from airflow_provider_webdata.hooks.connection import (
 )
 from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.masking import mask
-from airflow_provider_webdata.hooks.operations.agents import AgentOperations
 from airflow_provider_webdata.hooks.operations.base import Operations
-from airflow_provider_webdata.hooks.operations.feedback import FeedbackOperations
 from airflow_provider_webdata.hooks.operations.files import FileOperations
 from airflow_provider_webdata.hooks.operations.indexes import IndexOperations
 from airflow_provider_webdata.hooks.operations.jobs import JobOperations
 from airflow_provider_webdata.hooks.operations.monitors import MonitorOperations
 from airflow_provider_webdata.hooks.operations.pages import PageOperations
 from airflow_provider_webdata.hooks.operations.providers import ProviderOperations
+from airflow_provider_webdata.hooks.operations.requests import RequestOperations
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
-from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
 from airflow_provider_webdata.hooks.optional import optional, read
 
@@ -198,11 +196,9 @@ class WebDataHook(Operations, BaseHook):
     get_paper = blocking(IndexOperations.get_paper)
     read_paper = blocking(IndexOperations.read_paper)
     similar_papers = blocking(IndexOperations.similar_papers)
-    search_government = blocking(IndexOperations.search_government)
 
     start_crawl = blocking(JobOperations.start_crawl)
     start_batch_scrape = blocking(JobOperations.start_batch_scrape)
-    start_extract = blocking(JobOperations.start_extract)
     start_agent = blocking(JobOperations.start_agent)
     job_status = blocking(JobOperations.job_status)
     cancel_job = blocking(JobOperations.cancel_job)
@@ -211,18 +207,8 @@ class WebDataHook(Operations, BaseHook):
     active_crawls = blocking(JobOperations.active_crawls)
     crawl_params = blocking(JobOperations.crawl_params)
 
-    list_agents = blocking(AgentOperations.list_agents)
-    iter_agents = iterating(AgentOperations.iter_agents)
-    agent_thread = blocking(AgentOperations.agent_thread)
-    agent_trace = blocking(AgentOperations.agent_trace)
-    agent_snapshot = blocking(AgentOperations.agent_snapshot)
-
     parse = blocking(FileOperations.parse)
     parse_formats = blocking(FileOperations.parse_formats)
-
-    search_feedback = blocking(FeedbackOperations.search_feedback)
-    feedback = blocking(FeedbackOperations.feedback)
-    provider_feedback = blocking(FeedbackOperations.provider_feedback)
 
     open_session = blocking(SessionOperations.open_session)
     list_sessions = blocking(SessionOperations.list_sessions)
@@ -256,7 +242,7 @@ class WebDataHook(Operations, BaseHook):
     activity = blocking(TeamOperations.activity)
     iter_activity = iterating(TeamOperations.iter_activity)
 
-    ask = blocking(SupportOperations.ask)
+    request = blocking(RequestOperations.request)
 
     def test_connection(self) -> tuple[bool, str]:
         """Test the connection with its API key and its kind of server, without retries and without spending credits.

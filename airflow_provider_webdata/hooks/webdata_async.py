@@ -14,16 +14,14 @@ from airflow_provider_webdata.api.errors import CallRefusedError
 from airflow_provider_webdata.hooks.connection import ConnectionSettings, existing, settings_of
 from airflow_provider_webdata.hooks.masking import amask
 from airflow_provider_webdata.hooks.once import Once
-from airflow_provider_webdata.hooks.operations.agents import AgentOperations
-from airflow_provider_webdata.hooks.operations.feedback import FeedbackOperations
 from airflow_provider_webdata.hooks.operations.files import FileOperations
 from airflow_provider_webdata.hooks.operations.indexes import IndexOperations
 from airflow_provider_webdata.hooks.operations.jobs import JobOperations
 from airflow_provider_webdata.hooks.operations.monitors import MonitorOperations
 from airflow_provider_webdata.hooks.operations.pages import PageOperations
 from airflow_provider_webdata.hooks.operations.providers import ProviderOperations
+from airflow_provider_webdata.hooks.operations.requests import RequestOperations
 from airflow_provider_webdata.hooks.operations.sessions import SessionOperations
-from airflow_provider_webdata.hooks.operations.support import SupportOperations
 from airflow_provider_webdata.hooks.operations.team import TeamOperations
 
 if TYPE_CHECKING:
@@ -43,13 +41,11 @@ class AsyncWebDataHook(
     ProviderOperations,
     IndexOperations,
     JobOperations,
-    AgentOperations,
     FileOperations,
-    FeedbackOperations,
     SessionOperations,
     MonitorOperations,
-    SupportOperations,
     TeamOperations,
+    RequestOperations,
     BaseHook,
 ):
     """The web data service through an Airflow connection, without blocking; see `WebDataHook`.

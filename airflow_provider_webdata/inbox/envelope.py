@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from pydantic_core import from_json, to_json
 
 from airflow_provider_webdata.common.item_urls import was_fetched
+from airflow_provider_webdata.common.job_kinds import DELIVERED_KINDS
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.surrogates import escape_halves
 
@@ -40,7 +41,7 @@ _CHECK_COMPLETED, _JOB_COMPLETED = "check.completed", "completed"
 # Precedes what Airflow may reject in JSON: NUL, numbers beyond a float, and integers of more than 64 bits.
 _SUSPECT = re.compile(rb"\\u0000|[0-9][eE]|[0-9]{19}")
 
-OPERATIONS = ("batch_scrape", "crawl", "extract", "agent", "monitor")
+OPERATIONS = (*DELIVERED_KINDS, "monitor")
 """Operations: the part of an event's name before the first dot."""
 
 

@@ -26,7 +26,7 @@ class WebDataProviderOperator(
 
     Pass `provider`, `capability`, and `options` for one call, or `calls` for up to ten in one request. Before the
     request, the task reads the contracts, which is free: they define the columns of tables, and the price for enforcing
-    `credit_limit`. `airflow webdata providers list` shows the capabilities.
+    `credit_limit`. `WebDataHook.find_tools` lists the capabilities.
 
     The idempotency key of a request consists of the task instance, the number of times it was cleared, and the calls.
     After a lost response, the next attempt sends the same key and receives the billed response. A changed request has a

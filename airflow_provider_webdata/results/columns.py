@@ -103,13 +103,6 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         *_columns("json", "options response"),
         EXTRA,
     ),
-    "developer": (*_columns("text", "id type url title"), *_columns("json", "passages license"), EXTRA),
-    "paper": (
-        *_columns("text", "paperId primaryId title abstract"),
-        *_columns("number", "score"),
-        *_columns("json", "ids signals"),
-        EXTRA,
-    ),
     "link": (*_columns("text", "url title description"), EXTRA),
     "retrieval": (
         *_columns("text", "id url title text"),
@@ -123,19 +116,6 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
         *_columns("json", "error"),
         EXTRA,
     ),
-    "activity": (*_columns("text", "id endpoint api_version created_at target"), EXTRA),
-    "credit_period": (
-        *_columns("text", "startDate endDate apiKey"),
-        *_columns("number", "totalCredits creditsUsed"),
-        EXTRA,
-    ),
-    "monitor_check": (
-        *_columns("text", "monitorName id monitorId status trigger scheduledFor startedAt finishedAt"),
-        *_columns("number", "estimatedCredits actualCredits"),
-        *_columns("text", "billingStatus error createdAt"),
-        *_columns("json", "summary"),
-        EXTRA,
-    ),
     "generic": (EXTRA,),
 }
 """The columns by kind of item. New columns may be added after the service's; none is renamed or retyped."""
@@ -146,9 +126,7 @@ def columns_of(kind: str) -> tuple[Column, ...]:
 
     :param kind: `document` (a scraped page), `search_web`, `search_news`, `search_images`, `search` (results of several
         sources together), `data_tool` (a tool of a data provider), `provider_record` (any record of a data provider),
-        `developer` and `paper` (results of those indexes), `link` (of a site map), `activity`, `credit_period`, and
-        `monitor_check` (of the team's account), `retrieval` (see `retrieval.flat_documents`), or `generic` (any item,
-        all in `extra`).
+        `link` (of a site map), `retrieval` (see `retrieval.flat_documents`), or `generic` (any item, all in `extra`).
     :raises ValueError: the kind is unknown.
     """
     if kind not in TABLES:

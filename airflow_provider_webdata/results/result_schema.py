@@ -141,7 +141,7 @@ class ResultSchema:
 def requested_schema(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """Return the JSON Schema that a request sets for its results, or None.
 
-    :param body: request in wire form: an extract job, an agent run, or with the format `json` or `deterministicJson`.
+    :param body: request in wire form: an agent run, or with the format `json` or `deterministicJson`.
     """
     if isinstance(schema := body.get("schema"), Mapping):
         return schema

@@ -15,16 +15,12 @@ from airflow.sdk.exceptions import (
 )
 from msgspec.structs import replace
 
-from airflow_provider_webdata.api.endpoints import label_of
-from airflow_provider_webdata.api.errors import UnsupportedError
-from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.page_urls import check_page, delivery_page, job_page
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.event_loop import run_aside
-from airflow_provider_webdata.runs.failed_run import log_last_steps, suggest_question
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.runs.run import Run
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
@@ -120,7 +116,7 @@ class WaitRun(Run, Generic[OutcomeT]):
             self._defer(ResumeTrigger(when, replace(outcome, limited_since=limited_since).serialize()), when)
 
     def judge(self, outcome: OutcomeT) -> None:
-        """Return if an outcome is `done`; otherwise end the task with its status. Log diagnostics of a failed job."""
+        """Return if an outcome is `done`; otherwise end the task with its status."""
         task = self.task
         task.webdata_page = _page_of(task.webdata_conn_id, outcome) or task.webdata_page
         status, text = outcome.status, outcome.message
@@ -140,12 +136,6 @@ class WaitRun(Run, Generic[OutcomeT]):
         if status == "failed":
             self.log.error("%s", text)
             if isinstance(outcome, JobOutcome):
-                if outcome.kind == "agent":
-                    log_last_steps(self.hook, outcome.job_id, self.log)
-                server = self.hook.get_settings().client.server
-                if outcome.kind and (lack := missing_part(server, outcome.kind, 200, None, text, {})):
-                    self.refuse(UnsupportedError(label_of(outcome.kind), 200, text, lack=lack))
-                suggest_question(self.hook, outcome.job_id, self.log)
                 self.fail_job(text)
             raise self.explained(CheckFailedError(text))
         text = advised(text, task.webdata_conn_id, self.remedy_of(outcome))

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any
 
-from airflow.exceptions import AirflowProviderDeprecationWarning
-
 from airflow_provider_webdata.base.sensor import WebDataSensor
-from airflow_provider_webdata.common import endings
 from airflow_provider_webdata.common.arguments import checked_text, number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
@@ -24,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class WebDataJobSensor(WebDataSensor):
-    """Wait for a crawl, batch scrape, extract job or agent run, and return its result.
+    """Wait for a crawl, batch scrape, or agent run, and return its result.
 
     The job may have been started anywhere: by an operator with `wait_for_completion=False`, by another DAG, or
     manually. Waiting is free. The service keeps a result for 24 hours.
@@ -32,7 +28,7 @@ class WebDataJobSensor(WebDataSensor):
     XCom: same as the operator that starts such a job; see `WebDataJobOperator`. A failed job fails the task, and so
     does a canceled one unless `accept_canceled` is True. Killing the task leaves the job running.
 
-    :param kind: `crawl`, `batch_scrape`, `extract` or `agent` (templated).
+    :param kind: `crawl`, `batch_scrape`, or `agent` (templated).
     :param job_id: id of the job (templated).
     :param accept_canceled: return the pages of a canceled crawl or batch scrape, instead of failing. Default: False.
     :param wait: how to wait, see `Wait`. With `by="webhook"`, the job must report to this Airflow. Default: the
@@ -79,8 +75,6 @@ class WebDataJobSensor(WebDataSensor):
             checked_kind(kind)
         if is_literal(job_id) and checked_text(job_id) is None:
             raise ArgumentError(f"job_id must name a job (given: {job_id!r})")
-        if kind == "extract":
-            warnings.warn(endings.EXTRACT.warning, AirflowProviderDeprecationWarning, stacklevel=2)
         if not isinstance(max_error_ratio, str):
             number("max_error_ratio", max_error_ratio, 1)
         super().__init__(**kwargs)
@@ -102,9 +96,9 @@ class WebDataJobSensor(WebDataSensor):
 
         :raises ArgumentError: jobs of this kind have no pages.
         """
-        if self.accept_canceled and self.kind in ("extract", "agent"):
+        if self.accept_canceled and self.kind == "agent":
             raise ArgumentError(
-                f"accept_canceled applies to crawls and batch scrapes: a canceled {self.kind} job has no result"
+                "accept_canceled applies to crawls and batch scrapes: a canceled agent run has no result"
             )
 
     def trigger_kwargs(self) -> dict[str, Any]:

@@ -35,13 +35,11 @@ PROGRESS_SECONDS = 10.0
 _EVENTS: dict[JobKind, tuple[str, ...]] = {
     "crawl": ("started", "completed", "failed"),
     "batch_scrape": ("started", "completed", "failed"),
-    "extract": ("started", "completed", "failed"),
     "agent": ("started", "completed", "failed", "cancelled"),
 }
 _NAMES: dict[JobKind, str] = {
     "crawl": "crawl",
     "batch_scrape": "batch scrape",
-    "extract": "extract job",
     "agent": "agent run",
 }
 

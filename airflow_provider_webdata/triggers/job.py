@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import sync_to_async
 
-from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.common.coded_errors import CodedError, brief, traceback_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.states.jobs import name_of
@@ -26,7 +25,7 @@ _CANCELING: set[asyncio.Task[None]] = set()
 
 
 class WebDataJobTrigger(WaitTrigger):
-    """Waits until a crawl, batch scrape, extract job, or agent run has ended, by webhook, by polling, or both.
+    """Waits until a crawl, batch scrape, or agent run has ended, by webhook, by polling, or both.
 
     Emits one event, a stored `JobOutcome`. Its `status` is `done` (completed), `failed` (`job_status` distinguishes
     failed from canceled), `timeout`, or `error`. After each poll that shows progress, the trigger logs it in the
@@ -35,7 +34,7 @@ class WebDataJobTrigger(WaitTrigger):
     With `cancel_on_kill`, the job is canceled if a user ends the waiting task (Airflow 3.3 and later).
 
     :param webdata_conn_id: id of a connection of type `webdata`.
-    :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
+    :param kind: `crawl`, `batch_scrape`, or `agent`.
     :param job_id: id of the job.
     :param policy: how to detect the end, as returned by `PollingPolicy.serialize`. With `auto`, the trigger uses
         deliveries if the connection can receive them, and polls every `safety_poll` only if the job reports to the
@@ -96,11 +95,6 @@ class WebDataJobTrigger(WaitTrigger):
         try:
             if await self._still_waits():
                 self.log.info("Another triggerer has taken over the wait for job %s", self.job_id)
-                return
-            if JOBS[kind].cancel is None:
-                self.log.warning(
-                    "Extract job %s continues and bills: the service cannot cancel extract jobs", self.job_id
-                )
                 return
             hub = Hub.of(self.webdata_conn_id)
             with hub.mailbox():

@@ -6,8 +6,7 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.api.errors import NotFoundError, ServerError
-from airflow_provider_webdata.api.servers import reports_unknown_job
+from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over
@@ -152,12 +151,6 @@ class JobSubject(Subject):
             status = await call(lambda hook: hook.job_status(kind, job_id, limit=1))
         except NotFoundError:
             self._bills = (await call(lambda hook: hook.get_settings())).client.server.bills
-            raise
-        except ServerError as error:
-            server = (await call(lambda hook: hook.get_settings())).client.server
-            # A job that was found before fails for another reason.
-            if self.polled_at is None and reports_unknown_job(server, kind, error.code):
-                raise NotFoundError(error.operation, error.status, error.message, code=error.code) from error
             raise
         view = JobView.of(kind, job_id, status)
         self._view = view

@@ -14,13 +14,11 @@ from .step_job_calls import DAY, FLOODS, HOOK, LEVELS, SCHEMA, done, events, sta
 
 
 class TestExtract:
-    @pytest.mark.rule("extract-answer")
     def test_start(self, api) -> None:
         response = start(api, "extract", urls=[LEVELS])
         assert response.json().keys() == {"success", "id", "invalidURLs"}
         assert (response.json()["success"], response.json()["invalidURLs"]) == (True, [])
 
-    @pytest.mark.rule("extract-status")
     def test_while_it_runs(self, sandbox, api) -> None:
         sandbox.control.configure(step_seconds=60)
         job = started(api, "extract", urls=[LEVELS, FLOODS])
@@ -31,7 +29,6 @@ class TestExtract:
             sandbox.control.advance(60)
         assert status(api, "extract", job)["status"] == "completed"
 
-    @pytest.mark.rule("extract-schema", "extract-switches")
     def test_result_by_schema(self, sandbox, api, gauges) -> None:
         found = done(sandbox, api, "extract", urls=gauges[:3], schema=SCHEMA, showSources=True)
         assert found["data"] == {
@@ -66,7 +63,7 @@ class TestExtract:
         assert "No page states: colour." in found["warning"]
         assert f"{gauges[3]}: SCRAPE_SITE_ERROR" in found["warning"]
 
-    @pytest.mark.rule("ok-but-failed-job", "extract-status")
+    @pytest.mark.rule("ok-but-failed-job")
     def test_no_page_at_all_is_a_failure(self, sandbox, api, gauges) -> None:
         before = api.balance()
         found = done(sandbox, api, "extract", urls=[gauges[3]], webhook=HOOK)
@@ -75,7 +72,7 @@ class TestExtract:
         assert api.balance() == before
         assert events(sandbox) == [("extract.started", True, []), ("extract.failed", False, [])]
 
-    @pytest.mark.rule("credits-agent", "extract-bill")
+    @pytest.mark.rule("credits-agent")
     def test_bill(self, sandbox, api) -> None:
         sandbox.control.set_page("https://long.example/", f"<p>{'x' * 601}</p>")
         sandbox.control.set_page("https://short.example/", "<p>x</p>")
@@ -85,7 +82,6 @@ class TestExtract:
             assert (found["tokensUsed"], found["creditsUsed"]) == (tokens, credits)
             assert api.balance() == before - credits
 
-    @pytest.mark.rule("extract-ignore-invalid-urls", "extract-answer")
     def test_wrong_urls(self, sandbox, api) -> None:
         mixed = ["nonsense", LEVELS, "ftp://a.example/x"]
         response = start(api, "extract", urls=mixed)
@@ -99,7 +95,6 @@ class TestExtract:
         (job, _) = sandbox.control.jobs("extract")
         assert [page["url"] for page in job["known"]] == [LEVELS]
 
-    @pytest.mark.rule("extract-source", "extract-switches")
     @each_row("below, hosts", [(True, 2), (False, 1), (None, 2)], before=reset_sandbox)
     def test_a_whole_site(self, sandbox, api, below: bool | None, hosts: int) -> None:
         for url in (
@@ -112,7 +107,6 @@ class TestExtract:
         found = done(sandbox, api, "extract", urls=["https://site.example/docs/*"], **more)
         assert len(found["data"]["pages"]) == hosts
 
-    @pytest.mark.rule("extract-switches")
     def test_search_finds_pages(self, sandbox, api) -> None:
         found = done(sandbox, api, "extract", prompt="river level gauge")
         assert 1 <= len(found["data"]["pages"]) <= 3
@@ -160,11 +154,9 @@ class TestExtract:
         assert done(sandbox, api, "agent", prompt="river")["status"] == "completed"
         assert done(sandbox, api, "extract", urls=[LEVELS])["status"] == "completed"
 
-    @pytest.mark.rule("no-extract-cancel")
     def test_no_cancel(self, api) -> None:
         assert api.http.delete(f"/v2/extract/{started(api, 'extract', urls=[LEVELS])}").status_code == 404
 
-    @pytest.mark.rule("extract-expiry")
     def test_it_is_gone_after_a_day(self, sandbox, api) -> None:
         job = started(api, "extract", urls=[LEVELS])
         sandbox.control.advance(DAY - 60)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 NOBODY = "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"
 GOOD = {"rating": "good", "valuableSources": [{"url": "https://a.example/"}]}
 
@@ -14,7 +12,6 @@ def on_search(api: Any, search_id: str, **body: Any) -> Any:
     return api.http.post(f"/v2/search/{search_id}/feedback", json={**GOOD, **body})
 
 
-@pytest.mark.rule("feedback-answer", "feedback-once", "credits-refund")
 def test_a_credit_comes_back_once(sandbox, api) -> None:
     search = api.search().json()
     before = sandbox.control.state()["credits"]
@@ -26,7 +23,6 @@ def test_a_credit_comes_back_once(sandbox, api) -> None:
     assert sandbox.control.state()["credits"] == before + 1
 
 
-@pytest.mark.rule("credits-refund")
 def test_a_day_has_its_limit(sandbox, api) -> None:
     told = [on_search(api, api.search().json()["id"]).json() for _ in range(12)]
     assert [answer["creditsRefunded"] for answer in told] == [1] * 10 + [0] * 2
@@ -35,7 +31,6 @@ def test_a_day_has_its_limit(sandbox, api) -> None:
     assert on_search(api, api.search().json()["id"]).json()["creditsRefunded"] == 1
 
 
-@pytest.mark.rule("feedback-job")
 def test_feedback_on_any_call(sandbox, api) -> None:
     sandbox.control.set_site("site.example", pages=2)
     page = api.http.post("/v2/scrape", json={"url": "https://site.example/"}).json()
@@ -56,7 +51,6 @@ def test_feedback_on_any_call(sandbox, api) -> None:
     assert api.http.post("/v2/feedback", json=body).status_code == 404
 
 
-@pytest.mark.rule("feedback-window", "feedback-errors")
 def test_refusals(sandbox, api) -> None:
     search = api.search().json()
     for path, body, status, code in (

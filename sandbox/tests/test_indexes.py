@@ -9,7 +9,7 @@ from firecrawl import Firecrawl
 
 from tests.support.tables import each_row
 
-DEVELOPER, PAPERS, GOVERNMENT = "/v2/search/developer", "/v2/search/research/papers", "/v2/search/gov"
+DEVELOPER, PAPERS = "/v2/search/developer", "/v2/search/research/papers"
 REPO = "pipeline/pipeline"
 
 
@@ -120,18 +120,6 @@ def test_similar_papers(sandbox, api) -> None:
     assert "Weather" not in titles(rain, anchor=["doi:10.5555/weather"])
 
 
-@pytest.mark.rule("government-answer", "government-filters")
-def test_government_search(api) -> None:
-    body = found(api, GOVERNMENT, query="levels warning", k=1)
-    (item,) = body["data"]["web"]
-    assert item["url"].startswith("https://weather.example/")
-    assert item["position"] == 1
-    assert api.http.get(GOVERNMENT, params={"query": "levels", "k": 5}).json()["data"]["web"]
-    for domain, count in (("weather.example", 1), ("river.example", 0)):
-        assert len(found(api, GOVERNMENT, query="levels", k=1, domain=domain)["data"]["web"]) == count
-    assert found(api, GOVERNMENT, query="levels", courtType="military")["data"]["web"] == []
-
-
 @pytest.mark.rule("credits-index")
 def test_what_they_cost(sandbox, api) -> None:
     def spent(path: str, **body: Any) -> int:
@@ -144,7 +132,6 @@ def test_what_they_cost(sandbox, api) -> None:
     assert spent(PAPERS, query="rain soil fish") == 2
     assert spent(f"{PAPERS}/10.5555%2Frain") == 1
     assert spent(f"{PAPERS}/10.5555%2Frain/similar", intent="soil") == 2
-    assert spent(GOVERNMENT, query="levels") == 2
 
 
 # path, method, what is sent
@@ -159,8 +146,6 @@ REFUSED: list[tuple[str, str, dict[str, Any]]] = [
     (PAPERS, "GET", {"query": "q", "from": "yesterday"}),
     (f"{PAPERS}/10.5555%2Frain", "GET", {"k": 2}),
     (f"{PAPERS}/10.5555%2Frain/similar", "GET", {"intent": "i", "rerank": "perhaps"}),
-    (GOVERNMENT, "POST", {"query": ""}),
-    (GOVERNMENT, "GET", {"query": "q", "magic": "true"}),
 ]
 
 
@@ -176,7 +161,6 @@ def test_the_independent_client(sandbox) -> None:
     answer = client.developer_search("clocks go forward", types=["issue"], repos=[REPO], k=3, passages=2)
     assert answer.results[0].id == f"issue:{REPO}#42"
     assert answer.repos[0].types.pull_request is True
-    assert client.gov_search("levels", k=1).data.web[0].url.startswith("https://weather.example/")
     papers = client.v2.search_papers("rain", authors=["Brook", "Ford"], from_date="2000-01-01")["results"]
     assert client.v2.inspect_paper(papers[0]["primaryId"])["paper"]["title"] == papers[0]["title"]
     assert client.v2.read_paper(papers[0]["paperId"], "model", k=1)["passages"]

@@ -255,7 +255,6 @@ def website(url: str = "https://river.example/", **body: Any) -> dict[str, Any]:
     }
 
 
-@pytest.mark.rule("feedback-providers", "feedback-providers-refund")
 def test_feedback_refunds_by_website(sandbox, api) -> None:
     before = credits_of(sandbox)
     told = [api.http.post("/v2/feedback", json=website()).json() for _ in range(12)]

@@ -464,7 +464,7 @@ def _(sandbox, api) -> bool:
 @pytest.mark.rule("parts-order", "job-errors", "session-ttl", "session-close", "code-text")
 @pytest.mark.rule("schedule-cron-days", "schedule-stored", "monitor-update-goal", "monitor-resume")
 @pytest.mark.rule("check-pages-order", "team-credits-history", "webhook-url", "delivery-headers")
-@pytest.mark.rule("extract-end", "credits-pay-as-you-go")
+@pytest.mark.rule("credits-pay-as-you-go")
 @pytest.mark.rule("envelope-webhook-id", "envelope-data", "event-job-page", "event-job-completed")
 @pytest.mark.rule("event-none-for-skipped", "event-monitor-page-data", "parse-storage")
 @pytest.mark.parametrize("name", QUIRKS)

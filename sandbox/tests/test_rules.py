@@ -412,7 +412,7 @@ RULES: dict[str, tuple[str, list[Body], list[Body]]] = {
 @pytest.mark.rule("search-categories", "search-domains", "search-tbs", "scrape-wait-for", "scrape-actions")
 @pytest.mark.rule("scrape-waits-together", "action-wait", "format-json", "format-one-screenshot")
 @pytest.mark.rule("format-change-tracking", "zdr-excludes", "scrape-url", "crawl-paths", "crawl-version-1")
-@pytest.mark.rule("parse-unsupported", "extract-source", "extract-schema", "extract-server-fields")
+@pytest.mark.rule("parse-unsupported")
 @pytest.mark.rule("agent-prompt", "agent-urls", "agent-schema", "agent-server-fields", "session-further")
 @pytest.mark.rule("scrape-interact", "developer-scope", "research-paper", "schedule-form")
 @pytest.mark.rule("schedule-timezone", "schedule-interval", "target-urls", "target-url", "target-domains")

@@ -110,11 +110,9 @@ def recorded(exchange: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.rule("error-issues", "error-patterns", "extract-unknown", "ids", "request-unknown-keys")
+@pytest.mark.rule("error-issues", "error-patterns", "ids", "request-unknown-keys")
 @pytest.mark.rule("self-hosted-open", "self-hosted-answers", "self-hosted-team", "self-hosted-monitors")
-@pytest.mark.rule(
-    "self-hosted-sessions", "self-hosted-interact", "self-hosted-support", "self-hosted-missing"
-)
+@pytest.mark.rule("self-hosted-sessions", "self-hosted-interact", "self-hosted-missing")
 @pytest.mark.rule("self-hosted-options", "self-hosted-prompts", "self-hosted-cache", "self-hosted-search")
 @pytest.mark.rule("self-hosted-accepts", "self-hosted-refuses", "caller-integration", "server-lacks")
 def test_responds_to_each_recorded_request_like_the_server(
@@ -132,7 +130,7 @@ def test_responds_to_each_recorded_request_like_the_server(
             found.pop("paths", None)
         if found != expected:
             different[label] = (found, expected)
-    assert len(EXCHANGES) == 172
+    assert len(EXCHANGES) == 171
     assert {label: pair for label, pair in different.items() if label not in EXCEPTIONS} == {}
     assert different.keys() == EXCEPTIONS.keys()
 
@@ -357,14 +355,12 @@ def test_pages_that_no_site_serves(
     assert (secure.status_code, secure.json()["code"]) == (500, "SCRAPE_ALL_ENGINES_FAILED")
 
 
-@pytest.mark.rule("self-hosted-sessions", "self-hosted-agent-records")
+@pytest.mark.rule("self-hosted-sessions")
 @pytest.mark.parametrize(
     ("path", "status", "error"),
     [
         ("/v2/interact/{}/replay/0", 503, "Browser feature is not configured"),
         ("/v2/interact/{}/replay/x", 400, "Invalid pageId."),
-        ("/v2/agent/{}/trace", 404, "Agent job not found"),
-        ("/v2/agent/{0}/snapshots/{0}", 404, "Agent job not found"),
     ],
 )
 def test_known_paths_of_what_the_server_lacks(http: httpx.Client, path: str, status: int, error: str) -> None:
@@ -398,7 +394,6 @@ def test_bounds(
     assert http.get("/v2/team/queue-status").json()["jobsInQueue"] == 0
 
 
-@pytest.mark.rule("self-hosted-feedback")
 def test_feedback_is_refused(http: httpx.Client) -> None:
     job, rating = str(uuid.uuid4()), {"rating": "bad", "querySuggestions": "x"}
     for path, body in (
@@ -414,7 +409,6 @@ def test_feedback_is_refused(http: httpx.Client) -> None:
     assert (response.status_code, response.json()["feedbackErrorCode"]) == (400, "INVALID_BODY")
 
 
-@pytest.mark.rule("extract-status", "extract-end")
 def test_an_extract_job_fails(sandbox: SandboxServer, http: httpx.Client) -> None:
     started = http.post("/v2/extract", json={"urls": urls(1), "prompt": "km"}).json()
     assert started["replacement"] == "/v2/scrape"

@@ -25,7 +25,6 @@ from webdata_sandbox.operations.crawl import Crawl
 from webdata_sandbox.operations.developer import DeveloperSearch
 from webdata_sandbox.operations.extract import Extract
 from webdata_sandbox.operations.feedback import Feedback
-from webdata_sandbox.operations.government import GovernmentSearch
 from webdata_sandbox.operations.interact import Interact
 from webdata_sandbox.operations.map import Map
 from webdata_sandbox.operations.monitor import Monitor
@@ -34,7 +33,6 @@ from webdata_sandbox.operations.providers import Providers
 from webdata_sandbox.operations.research import Research
 from webdata_sandbox.operations.scrape import Scrape
 from webdata_sandbox.operations.search import Search
-from webdata_sandbox.operations.support import Support
 from webdata_sandbox.operations.team import Team
 from webdata_sandbox.state.core import Core
 from webdata_sandbox.state.processing import Processing
@@ -78,7 +76,6 @@ class Sandbox:
             Search(core, index, scraper),
             DeveloperSearch(core, index),
             Research(core, index),
-            GovernmentSearch(core, index),
             Feedback(core),
             Scrape(core, self.web, self.canned, scrapes, processing, self.providers),
             self.batch_scrape,
@@ -90,7 +87,6 @@ class Sandbox:
             self.interact,
             Monitor(core, self._checks),
             Team(core, (self.crawl, self.batch_scrape), self.extract),
-            Support(core, (self.crawl, self.batch_scrape, self.extract, self.agent)),
             activity,
         )
 

@@ -221,9 +221,7 @@ def test_example_site_to_table(up: Up) -> None:
     report = up.api.xcom(dag_id, run_id, "report")
     assert report.startswith(f"{len(urls)} pages in {len(batches)} files")
     bodies = [request["body"] for request in up.started("batch_scrape")]
-    # And one that replaces an extract job in another example.
-    extracted = ("https://shop.example/",)
-    assert sorted(tuple(body["urls"]) for body in bodies) == sorted([*map(tuple, batches), extracted])
+    assert sorted(tuple(body["urls"]) for body in bodies) == sorted(map(tuple, batches))
 
 
 def test_example_incremental_search(up: Up) -> None:
@@ -262,12 +260,12 @@ def test_example_operations(up: Up) -> None:
 
     report = up.api.xcom("webdata_operations", run_id, "report")
     names = [line.split(":")[0] for line in report.splitlines()]
-    assert names == ["scrape", "crawl", "extract", "agent", "interact", "parse"]
+    assert names == ["scrape", "crawl", "agent", "interact", "parse"]
     crawled = up.api.xcom("webdata_operations", run_id, "crawl")["path"]
     with gzip.open(urlsplit(crawled).path, "rt") as file:
         pages = [json.loads(line) for line in file]
     assert f"crawl: {len(pages)} pages in" in report
-    assert [len(up.started(kind)) for kind in ("crawl", "extract", "agent")] == [1, 0, 1]
+    assert [len(up.started(kind)) for kind in ("crawl", "agent")] == [1, 1]
 
 
 def test_example_monitor_is_kept_not_repeated(up: Up) -> None:

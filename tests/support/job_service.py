@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 
 from tests.support.service import JOB_PATHS
 
-RUNNING = {"crawl": "scraping", "batch_scrape": "scraping", "extract": "processing", "agent": "processing"}
+RUNNING = {"crawl": "scraping", "batch_scrape": "scraping", "agent": "processing"}
 
 Answer = tuple[int, Any, dict[str, str]]
 

@@ -65,19 +65,11 @@ TEXTS: dict[str, tuple[Any, SearchStrategy[Any]]] = {
 EVENTS = {
     "MonitorWebhookConfig": ["monitor.page", "monitor.check.completed"],
     "PageJobWebhookConfig": ["started", "page", "completed", "failed"],
-    "ExtractWebhookConfig": ["started", "completed", "failed"],
     "AgentWebhookConfig": ["started", "action", "completed", "failed", "cancelled"],
 }
 
 BASES: dict[str, dict[str, Any]] = {
-    "SearchFeedbackRequest": {
-        "rating": "partial",
-        "valuableSources": [{"url": "https://a.example/start"}],
-        "missingContent": [{"topic": "x"}],
-    },
-    "FeedbackRequest": {"note": "n"},
     "PaperRequest": {"query": "q"},
-    "ExtractRequest": {"prompt": "p"},
     "ScrapeInteractRequest": {"code": "exit 0"},
     "MonitorSchedule": {"cron": "0 9 * * 1-5"},
     "WaitAction": {"milliseconds": 5},

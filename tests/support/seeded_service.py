@@ -254,7 +254,14 @@ class _Days:
         # Role, hours before the end, kind, request, seconds of each page or step, and a fault.
         plan: list[tuple[str, float, str, dict[str, Any], dict[str, float], str]] = [
             ("cancelled", 22, "crawl", {"url": f"https://{CATALOG}/", "limit": 400}, {"page_seconds": 5}, ""),
-            ("extract", 8, "extract", {"urls": [company], "schema": schema}, {"step_seconds": 20}, ""),
+            (
+                "profile",
+                8,
+                "agent",
+                {"prompt": "When was Kettle World founded?", "urls": [company], "schema": schema},
+                {"step_seconds": 20},
+                "",
+            ),
             (
                 "agent",
                 7,

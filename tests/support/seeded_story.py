@@ -478,7 +478,7 @@ class Story:
             {"url": f"https://papers.example/{number}", "title": f"Fatigue of welded joints, part {number}"}
             for number in range(1, 9)
         ]
-        run.add("find_papers", 2, {"return_value": papers, "credits": self._credits("paper_search", 2)})
+        run.add("find_papers", 2, {"return_value": papers, "credits": self._credits("search", 2)})
         if age == 1:
             deadline = WaitDeadline((self.now - timedelta(hours=2)).timestamp()).serialize()
             arguments = {"webdata_conn_id": self.conn_id, "key": "editor-approval", "deadline": deadline}
@@ -609,7 +609,7 @@ class Story:
 
     def _company_research(self, run: Run, age: int) -> None:
         draw = self.random
-        job_id = self.service.jobs["extract"][1] if age == 0 else self._id()
+        job_id = self.service.jobs["profile"][1] if age == 0 else self._id()
         invalid = int(age in (0, 4))
         cost = 1 if age == 0 else 9
         problem = {
@@ -621,7 +621,6 @@ class Story:
             "id": job_id,
             "status": "completed",
             "creditsUsed": cost,
-            "tokensUsed": 15 * cost,
             "path": f"{seeded.LAKE}/company_research/profiles.csv",
             "count": 1,
             "bytes": 61,
@@ -629,13 +628,13 @@ class Story:
         }
         xcoms = {
             "job_id": job_id,
-            "credits": self._credits("extract", cost, job_id),
+            "credits": self._credits("agent", cost, job_id),
             **published,
             "return_value": published,
             "preview": [{"name": "Kettle World", "founded": None if invalid else 1987}],
         }
         self._job_events(
-            run, "extract", job_id, self._origin(run, "extract_profile"), pages=0, seconds=40, cost=cost
+            run, "agent", job_id, self._origin(run, "extract_profile"), pages=0, seconds=40, cost=cost
         )
         run.add("extract_profile", 45 + draw.random(), xcoms, deferred=True, started={"job_id": job_id})
         self._research_agent(run, age)

@@ -31,7 +31,6 @@ SIGNATURE_HEADER = "X-Firecrawl-Signature"
 JOB_PATHS = {
     "crawl": "/v2/crawl",
     "batch_scrape": "/v2/batch/scrape",
-    "extract": "/v2/extract",
     "agent": "/v2/agent",
 }
 

@@ -73,7 +73,6 @@ LABELS = ("origin", "integration")
 """Fields that every operator omits; `extra_body` sends them."""
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
-    "WebDataAccountOperator": {"what": "activity"},
     "WebDataUpdateMonitorOperator": {"monitor_id": "m"},
     "WebDataDeleteMonitorOperator": {"monitor_id": "m"},
     "WebDataRunMonitorOperator": {"monitor_id": "m"},

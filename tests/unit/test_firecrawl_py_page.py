@@ -64,7 +64,7 @@ def returned(method: str) -> list[Any]:
     """Return the classes of a hook method's result, or of its items."""
     annotation = str(inspect.signature(getattr(WebDataHook, method)).return_annotation)
     if annotation == "JobState":
-        return [models.JobStatus, models.ExtractStatus, models.AgentStatus]
+        return [models.JobStatus, models.AgentStatus]
     if "DocumentPart" in annotation:
         return [DocumentPart]
     return [getattr(models, name) for name in re.findall(r"models\.(\w+)", annotation)]

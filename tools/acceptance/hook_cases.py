@@ -109,6 +109,12 @@ _plain("iter_activity")
 
 
 @_case
+def _request(run: Run) -> str | None:
+    run.hook.request("GET", "/v2/team/queue-status", billed=False)
+    return None
+
+
+@_case
 def _threat_policy(run: Run) -> str | None:
     run.hook.threat_policy()
     return None
@@ -121,15 +127,6 @@ def _search(run: Run) -> str | None:
 
 
 @_case
-def _search_feedback(run: Run) -> str | None:
-    search_id = run.known("search", lambda answer: answer.id)
-    run.hook.search_feedback(
-        search_id, {"rating": "bad", "missing_content": [{"topic": "the level of today"}]}
-    )
-    return None
-
-
-@_case
 def _scrape(run: Run) -> str | None:
     run.hook.scrape({"url": run.site.page, "formats": ["markdown"], **CHEAP})
     return None
@@ -138,13 +135,6 @@ def _scrape(run: Run) -> str | None:
 @_case
 def _get_scrape(run: Run) -> str | None:
     run.hook.get_scrape(_scrape_id(run))
-    return None
-
-
-@_case
-def _feedback(run: Run) -> str | None:
-    request = {"endpoint": "scrape", "job_id": _scrape_id(run), "rating": "good", "note": "Acceptance run"}
-    run.hook.feedback(request)
     return None
 
 
@@ -242,12 +232,6 @@ def _similar_papers(run: Run) -> str | None:
 
 
 @_case
-def _search_government(run: Run) -> str | None:
-    run.hook.search_government({"query": "dam"})
-    return None
-
-
-@_case
 def _find_tools(run: Run) -> str | None:
     return _no_results(_first(run.hook.find_tools({"level": "providers", "limit": 3})))
 
@@ -266,18 +250,6 @@ def _data_tool(run: Run) -> str | None:
 def _run_provider(run: Run) -> str | None:
     # The only capability that is free on every server: the catalog itself.
     run.hook.run_provider([{"provider": CATALOG, "capability": FIND, "options": {"limit": 1}}])
-    return None
-
-
-@_case
-def _provider_feedback(run: Run) -> str | None:
-    run.hook.provider_feedback(
-        {
-            "rating": "partial",
-            "requested_website": {"url": run.site.page, "requested_functionality": "The title of the page"},
-            "rationale": "An acceptance run of a client library; no data is missing.",
-        }
-    )
     return None
 
 
@@ -411,53 +383,11 @@ def _inbox(run: Run) -> str | None:
 
 
 @_case
-def _start_extract(run: Run) -> str | None:
-    started = run.hook.start_extract({"urls": [run.site.page], "schema": SCHEMA})
-    state = run.ended("extract", str(started.id))
-    if state.status == "completed":
-        return None
-    how = f"the job ended as {state.status}: {state.error}"
-    if not run.watch.server.is_self_hosted:
-        raise RuntimeError(how)
-    # Without a language model, only the start of the job works.
-    return how
-
-
-_plain("list_agents", "iter_agents")
-
-
-@_case
-def _agent_thread(run: Run) -> str | None:
-    status = run.watch.last.get("agent_status")
-    run.hook.agent_thread(run.known("start_agent", lambda _: status and status.thread_id))
-    return None
-
-
-@_case
-def _agent_trace(run: Run) -> str | None:
-    run.hook.agent_trace(run.known("start_agent", lambda answer: answer.id))
-    return None
-
-
-@_case
-def _agent_snapshot(run: Run) -> str | None:
-    snapshot_id = run.known("agent_trace", _snapshot_of)
-    run.hook.agent_snapshot(run.known("start_agent", lambda answer: answer.id), snapshot_id)
-    return None
-
-
-@_case
 def _start_agent(run: Run) -> str | None:
     request = {"prompt": "What is the title of the page?", "urls": [run.site.page], "max_credits": 100}
     started = run.hook.start_agent(request)
     run.hook.cancel_job("agent", str(started.id))
     run.ended("agent", str(started.id))
-    return None
-
-
-@_case
-def _ask(run: Run) -> str | None:
-    run.hook.ask("This is an acceptance run of a client library. Is the service available?")
     return None
 
 
@@ -489,9 +419,3 @@ def _monitor_id(run: Run) -> str:
 
 def _check_id(run: Run) -> str:
     return run.known("run_monitor", lambda answer: answer.id or (answer.data and answer.data.id))
-
-
-def _snapshot_of(trace: Any) -> str | None:
-    artifacts = [getattr(event, "artifact", None) for event in trace.events]
-    found = (item.get("snapshotId") for item in artifacts if isinstance(item, dict))
-    return next((name for name in found if name), None)

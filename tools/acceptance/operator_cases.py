@@ -15,14 +15,11 @@ from airflow.sdk import DAG, BaseOperator
 from airflow_provider_webdata.api.prices import CATALOG
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.operations.providers import FIND
-from airflow_provider_webdata.operators.account import WebDataAccountOperator
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
-from airflow_provider_webdata.operators.developer_search import WebDataDeveloperSearchOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
@@ -33,7 +30,6 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataRunMonitorOperator,
     WebDataUpdateMonitorOperator,
 )
-from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
@@ -144,16 +140,6 @@ def _batch_search(run: Run) -> dict[str, Any]:
     return {"queries": [QUERY], "limit": 1}
 
 
-@_case(WebDataDeveloperSearchOperator)
-def _developer_search(run: Run) -> dict[str, Any]:
-    return {"query": "time zone of a cron schedule", "k": 1}
-
-
-@_case(WebDataPaperSearchOperator)
-def _paper_search(run: Run) -> dict[str, Any]:
-    return {"query": "rain", "k": 1}
-
-
 @_case(WebDataScrapeOperator)
 def _scrape(run: Run) -> dict[str, Any]:
     return {"url": run.site.page, **_PAGE}
@@ -217,11 +203,6 @@ def _webhook_sensor(run: Run) -> dict[str, Any]:
     return {"job_id": job_id, "events": "completed", "after": after, **_limits(run)}
 
 
-@_case(WebDataAccountOperator)
-def _account(run: Run) -> dict[str, Any]:
-    return {"what": "credits"}
-
-
 @_case(WebDataCreditUsageOperator)
 def _credit_usage(run: Run) -> dict[str, Any]:
     return {"min_remaining": 1}
@@ -273,11 +254,6 @@ def _delete_monitor(run: Run) -> dict[str, Any]:
 def _interact(run: Run) -> dict[str, Any]:
     steps = [f'await page.goto("{run.site.page}")', "console.log(await page.title())"]
     return {"steps": steps, "language": "node", "ttl": 60}
-
-
-@_case(WebDataExtractOperator)
-def _extract(run: Run) -> dict[str, Any]:
-    return {"urls": [run.site.page], "schema": SCHEMA, "via": "scrape", "wait": _wait(run)}
 
 
 @_case(WebDataAgentOperator)

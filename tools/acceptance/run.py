@@ -16,7 +16,6 @@ from airflow_provider_webdata.api.errors import (
     EntitlementError,
     GoneError,
     NotFoundError,
-    OperationEndedError,
     UnsupportedError,
     WebDataError,
     trimmed,
@@ -184,8 +183,6 @@ def _judged(run: Run, case: Case, error: Exception) -> tuple[Any, str]:
             return "lacks", server.lacks.get(endpoint, f"it has no {label_of(endpoint)}")
         if run.watch.record.is_unsupported:
             return "failed", f"the error does not name what the server lacks: {text}"
-    if server.ends_operations and OperationEndedError.help_code in str(error):
-        return "lacks", "the service has shut down this operation"
     if case.of_plan and isinstance(error, EntitlementError):
         return "lacks", f"the plan of this team: {text}"
     return "failed", f"{type(error).__name__}: {text}"
@@ -208,8 +205,6 @@ def _removed(hook: WebDataHook, name: str, identity: str) -> str | None:
         "open_session": hook.close_session,
         "interact_with_scrape": hook.stop_scrape_interaction,
     }
-    if name == "start_extract":
-        return None  # Cannot be canceled; it ends by itself.
     try:
         if name in remove:
             remove[name](identity)

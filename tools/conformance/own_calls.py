@@ -55,7 +55,6 @@ def failures(url: str, key: str) -> list[str]:
             "batch_scrape",
             called("batch", lambda: hook.start_batch_scrape({"urls": [SITE], "formats": ["links"]})),
         )
-        job("extract", called("extract", lambda: hook.start_extract({"urls": [SITE], "prompt": "the level"})))
         job("agent", called("agent", lambda: hook.start_agent({"prompt": "the level", "urls": [SITE]})))
         declared = {
             "name": "conformance",

@@ -12,16 +12,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.actions import *
     from airflow_provider_webdata.api.models.agent import *
-    from airflow_provider_webdata.api.models.agent_records import *
     from airflow_provider_webdata.api.models.base import *
     from airflow_provider_webdata.api.models.batch import *
     from airflow_provider_webdata.api.models.crawl import *
     from airflow_provider_webdata.api.models.developer import *
     from airflow_provider_webdata.api.models.document import *
-    from airflow_provider_webdata.api.models.extract import *
-    from airflow_provider_webdata.api.models.feedback import *
     from airflow_provider_webdata.api.models.formats import *
-    from airflow_provider_webdata.api.models.government import *
     from airflow_provider_webdata.api.models.interact import *
     from airflow_provider_webdata.api.models.jobs import *
     from airflow_provider_webdata.api.models.map import *
@@ -34,7 +30,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.schedule import *
     from airflow_provider_webdata.api.models.scrape import *
     from airflow_provider_webdata.api.models.search import *
-    from airflow_provider_webdata.api.models.support import *
     from airflow_provider_webdata.api.models.team import *
     from airflow_provider_webdata.api.models.threat import *
     from airflow_provider_webdata.api.models.webhook import *
@@ -48,10 +43,6 @@ else:
             "AgentApproval AgentExchange AgentLocation AgentRefusal AgentRequest AgentStatus"
             " AgentWebhookConfig"
         ),
-        "agent_records": (
-            "AgentRun AgentRuns AgentSnapshot AgentThread AgentThreadResponse AgentTrace"
-            " AgentTraceEvent AgentTurn"
-        ),
         "base": "Answer RequestModel ResponseModel",
         "batch": "BatchScrapeRequest",
         "crawl": (
@@ -60,17 +51,11 @@ else:
         ),
         "developer": "DeveloperPassage DeveloperResult DeveloperSearchRequest DeveloperSearchResponse",
         "document": "ActionResults Document ScrapeResponse",
-        "extract": "ExtractAgent ExtractRequest ExtractStatus ExtractWebhookConfig",
-        "feedback": (
-            "CapabilityIssue FeedbackRequest FeedbackResponse MissingContent ProviderFeedbackRequest"
-            " ProviderIssue RequestedWebsite SearchFeedbackRequest ValuableSource"
-        ),
         "formats": (
             "AttributeSelector AttributesFormat ChangeTrackingFormat DeterministicJsonFormat Format"
             " HighlightsFormat JsonFormat PlainFormat QueryFormat QuestionFormat ScreenshotFormat"
             " Viewport"
         ),
-        "government": "GovernmentResults GovernmentSearchRequest GovernmentSearchResponse",
         "interact": (
             "ExecuteRequest ExecuteResult InteractRequest InteractSession InteractSessions Replay"
             " ReplayPage ReplayPlaylist ScrapeInteractRequest ScrapeInteractResult SessionClosed"
@@ -109,7 +94,6 @@ else:
             "Category CategoryFilter ImageResult NewsResult OtherSource SearchData SearchRequest"
             " SearchResponse SearchScrapeOptions Source WebResult WebSource"
         ),
-        "support": "AskRequest AskResponse Blocked Validation",
         "team": (
             "Activity ActivityItem Concurrency CreditHistory CreditPeriod CreditUsage"
             " CreditUsageResponse QueueStatus TokenHistory TokenPeriod TokenUsage TokenUsageResponse"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import date
 from numbers import Integral
@@ -18,7 +18,6 @@ from pydantic import (
     PydanticUserError,
     ValidationInfo,
 )
-from pydantic_core import to_json
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.common.spelling import nearest
@@ -253,12 +252,6 @@ def _web_address(value: str) -> str:
     return value
 
 
-def _whole_address(value: str) -> str:
-    if "://" not in value:
-        raise problem("url", "must be a URL with protocol: https://...")
-    return value
-
-
 def _day(value: str) -> str:
     try:
         day = date.fromisoformat(value)
@@ -266,15 +259,6 @@ def _day(value: str) -> str:
         day = None
     if day is None or day.isoformat() != value:
         raise problem("day", "must be a date in the form YYYY-MM-DD")
-    return value
-
-
-def _label(value: str) -> str:
-    if not re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,79}", value):
-        raise problem(
-            "label",
-            "must consist of at most 80 lower-case letters, digits, '_', and '-', and start with a letter or digit",
-        )
     return value
 
 
@@ -297,21 +281,6 @@ def integration(value: str) -> str:
             f"{', '.join(INTEGRATIONS)}",
         )
     return value
-
-
-def not_larger_than(limit: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a validator that rejects larger JSON objects.
-
-    :param limit: maximum size in bytes, in UTF-8 and without whitespace.
-    """
-
-    def _small(value: dict[str, Any]) -> dict[str, Any]:
-        size = len(to_json(value))
-        if size > limit:
-            raise problem("json_size", f"must have at most {limit} bytes of JSON (given: {size})")
-        return value
-
-    return _small
 
 
 def _droppable_address(value: str, info: ValidationInfo) -> str:
@@ -385,9 +354,6 @@ JsonSchema = Annotated[JsonObject, AfterValidator(_json_schema), BeforeValidator
 Integration = Annotated[Text, AfterValidator(integration)]
 """Label of the caller: a known name, or text that begins with `_`."""
 
-Label = Annotated[String, AfterValidator(_label)]
-"""A short name, such as `missing_markdown`."""
-
 Day = Annotated[String, AfterValidator(_day)]
 """A date, such as `2026-01-31`."""
 
@@ -403,9 +369,6 @@ CountryCode = Annotated[String, AfterValidator(_country)]
 
 WebAddress = Annotated[String, AfterValidator(_web_address)]
 """An http or https URL; the service adds `http://` if the protocol is missing."""
-
-WholeAddress = Annotated[WebAddress, AfterValidator(_whole_address)]
-"""An http or https URL with its protocol."""
 
 DroppableAddress = Annotated[String, AfterValidator(_droppable_address)]
 """Like `WebAddress`, but any text with `ignore_invalid_urls`, which must be declared before this field."""

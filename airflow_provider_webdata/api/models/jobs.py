@@ -11,7 +11,7 @@ from airflow_provider_webdata.api.models.document import Document
 
 
 class JobStarted(Answer):
-    """Response of the calls that start a job: crawl, batch scrape, extract, and agent.
+    """Response of the calls that start a job: crawl, batch scrape, and agent.
 
     :ivar id: the job's UUID.
     :ivar url: URL of the job's status; its host may be wrong.

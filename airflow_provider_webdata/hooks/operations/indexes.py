@@ -1,6 +1,6 @@
-"""The service's own search indexes: developer sources, research papers, and government sources.
+"""The service's own search indexes: developer sources and research papers.
 
-See docs/service.md#developer-search, #research, #government-search.
+See docs/service.md#developer-search, #research.
 """
 
 from __future__ import annotations
@@ -66,13 +66,3 @@ class IndexOperations(Operations):
         :param request: only `intent` is required. See docs/service.md#similar-papers.
         """
         return await self._execute(Call.of(endpoints.SIMILAR_PAPERS, request, path={"paper_id": paper_id}))
-
-    async def search_government(
-        self, request: models.GovernmentSearchRequest | Body, *, extra_body: Body | None = None
-    ) -> models.GovernmentSearchResponse:
-        """Search government sources. Bills credits; never retried after a lost response.
-
-        :param request: only `query` is required. See docs/service.md#government-search.
-        :param extra_body: merged into the body unchecked.
-        """
-        return await self._execute(Call.of(endpoints.GOVERNMENT_SEARCH, request, extra_body=extra_body))

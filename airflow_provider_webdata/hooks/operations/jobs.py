@@ -1,4 +1,4 @@
-"""Long jobs: crawl, batch scrape, extract, agent. See docs/service.md#batch-scrape, #crawl, #extract, #agent."""
+"""Long jobs: crawl, batch scrape, agent. See docs/service.md#batch-scrape, #crawl, #agent."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
 
     # Each job kind has its own class, all with `status`, `success`, and `error`.
-    JobState = models.JobStatus | models.ExtractStatus | models.AgentStatus
+    JobState = models.JobStatus | models.AgentStatus
 
 
 class DocumentPart(msgspec.Struct, frozen=True):
@@ -80,16 +80,6 @@ class JobOperations(Operations):
         """
         return await self._execute(Call.of(endpoints.START_BATCH_SCRAPE, request, extra_body=extra_body))
 
-    async def start_extract(
-        self, request: models.ExtractRequest | Body, *, extra_body: Body | None = None
-    ) -> models.JobStarted:
-        """Start an extract job. Bills credits; never retried after a lost response. See docs/service.md#extract.
-
-        :param request: `urls`, a `prompt`, or both.
-        :param extra_body: merged into the body unchecked.
-        """
-        return await self._execute(Call.of(endpoints.START_EXTRACT, request, extra_body=extra_body))
-
     async def start_agent(
         self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
     ) -> models.JobStarted:
@@ -105,11 +95,10 @@ class JobOperations(Operations):
     ) -> JobState:
         """Return the state of a job. Rely on its `status`, not on `success`.
 
-        :param kind: `crawl`, `batch_scrape`, `extract` or `agent`.
+        :param kind: `crawl`, `batch_scrape`, or `agent`.
         :param job_id: the job's UUID.
-        :param limit: maximum number of documents to return, 1 to 1000. Service default: 100. Ignored for extract and
-            agent.
-        :param skip: number of documents to skip. Ignored for extract and agent.
+        :param limit: maximum number of documents to return, 1 to 1000. Service default: 100. Ignored for agent.
+        :param skip: number of documents to skip. Ignored for agent.
         :raises NotFoundError: the job does not exist, belongs to another team, or expired 24 hours after its end.
         """
         calls = endpoints.JOBS[checked_kind(kind)]
@@ -123,15 +112,12 @@ class JobOperations(Operations):
 
         Completed results remain readable and billed. An agent stops at its next step.
 
-        :param kind: `crawl`, `batch_scrape` or `agent`.
+        :param kind: `crawl`, `batch_scrape`, or `agent`.
         :param job_id: the job's UUID.
-        :raises ArgumentError: an extract job cannot be canceled.
         """
-        endpoint = endpoints.JOBS[checked_kind(kind)].cancel
-        if endpoint is None:
-            raise ArgumentError(f"the service cannot cancel an {name_of(kind)}; wait until it ends")
+        cancel = endpoints.JOBS[checked_kind(kind)].cancel
         try:
-            await self._execute(Call(endpoint, path={"job_id": job_id}))
+            await self._execute(Call(cancel, path={"job_id": job_id}))
         except ConflictError:
             return False
         return True

@@ -37,7 +37,7 @@ from airflow_provider_webdata.airflow_db.database import (
 )
 from airflow_provider_webdata.airflow_db.errors import RefusedError, StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.assets.uri import is_meaningful_uri, job_uri, monitor_uri
-from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.common.job_kinds import DELIVERED_KINDS
 from airflow_provider_webdata.common.page_urls import check_page, job_page, page_url
 from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, MEANINGFUL_STATUSES
@@ -89,7 +89,7 @@ _COMPLETED = _DELIVERIES.where(
             delivery.c.operation.in_(_MONITOR_OPERATIONS),
             delivery.c.monitor_id.is_not(None),
         ),
-        and_(delivery.c.name == JOB_COMPLETED, delivery.c.operation.in_(ALL_JOB_KINDS)),
+        and_(delivery.c.name == JOB_COMPLETED, delivery.c.operation.in_(DELIVERED_KINDS)),
     ),
     delivery.c.job_id.is_not(None),
 )
@@ -409,7 +409,7 @@ def _register(
 def _subject_of(name: str | None, operation: str, monitor_id: str | None) -> str:
     """Return the monitor's id or the job's kind of a completed check or job; an empty string for other deliveries."""
     if name == JOB_COMPLETED:
-        return operation if operation in ALL_JOB_KINDS else ""
+        return operation if operation in DELIVERED_KINDS else ""
     is_check = name == _CHECK and operation in _MONITOR_OPERATIONS
     return monitor_id if is_check and monitor_id and monitor_id.strip() else ""
 

@@ -414,21 +414,13 @@ class JobRun(WaitRun[JobOutcome]):
 
     def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
         """Cancel a job if wanted; return whether this call ended it."""
-        if not wanted:
-            return False
-        if JOBS[self.kind].cancel is None:
-            self.log.warning(
-                "Extract job %s %s: the service cannot cancel extract jobs", job_id, self._continues
-            )
-            return False
-        return hook.cancel_job(self.kind, job_id)
+        return wanted and hook.cancel_job(self.kind, job_id)
 
     def discard(self, kind: JobKind, job_id: str) -> None:
         """Cancel a job that this task abandons, like `on_kill`, and record its cost."""
         status: Mapping[str, Any] = {}
         try:
-            cancels = self.task.wait.cancel_on_kill and JOBS[kind].cancel is not None
-            if cancels and self.hook.cancel_job(kind, job_id):
+            if self.task.wait.cancel_on_kill and self.hook.cancel_job(kind, job_id):
                 self.log.info("Job %s was canceled", job_id)
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:

@@ -16,14 +16,13 @@ from airflow_provider_webdata.api.errors import (
     error_text,
     trimmed,
 )
-from airflow_provider_webdata.api.prices import by_format, credits_of_tokens
+from airflow_provider_webdata.api.prices import by_format
 from airflow_provider_webdata.api.servers import missing_part, warning_instead
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.xcom_keys import MISSING, SKIPPED
 from airflow_provider_webdata.hooks.task_metrics import count
-from airflow_provider_webdata.runs.failed_run import suggest_question
 from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
@@ -226,8 +225,6 @@ class JobResult:
         :param status: the job's status, with wire names.
         """
         used, pages = known_credits(status.get("creditsUsed")), status.get("completed")
-        if used is None and (tokens := known_credits(status.get("tokensUsed"))) is not None:
-            used = credits_of_tokens(tokens)
         formats: dict[str, float] = {}
         if isinstance(pages, int) and used:
             formats = by_format(used, pages, self._extras())
@@ -343,7 +340,6 @@ class JobResult:
                 "The server does not support this call: %s", lack
             )
         if fails:
-            suggest_question(self._run.hook, self._id, self._log)
             error = TooManyFailuresError(f"{excess}; the result is published anyway, and is in XCom")
             self._run.refuse_published(error, value)
 

@@ -14,11 +14,9 @@ from airflow_provider_webdata.api.endpoints import ENDPOINTS
 from airflow_provider_webdata.api.errors import (
     IdempotencyKeyUsedError,
     NotFoundError,
-    ServerError,
     WebDataError,
     trimmed,
 )
-from airflow_provider_webdata.api.servers import reports_unknown_job
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
@@ -459,10 +457,6 @@ class JobStart:
             # A server that does not bill has no replica.
             return until_visible(poll) if self._bills else poll(), ""
         except NotFoundError as error:
-            return None, error.brief()
-        except ServerError as error:
-            if not reports_unknown_job(self._server, self.kind, error.code):
-                raise
             return None, error.brief()
 
     def _has_expired(self, missing: str) -> bool:

@@ -1,4 +1,4 @@
-"""Crawls, batch scrapes, extract jobs, and agent runs of the last 24 hours, with the tasks that started them."""
+"""Crawls, batch scrapes, and agent runs of the last 24 hours, with the tasks that started them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from starlette.exceptions import HTTPException
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.tasks import TaskName, starters_of
 from airflow_provider_webdata.api.endpoints import JOBS
-from airflow_provider_webdata.api.errors import NotFoundError, ServerError, error_text
-from airflow_provider_webdata.api.servers import reports_unknown_job
+from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
@@ -312,12 +311,7 @@ async def _look(page: PageView, conn_id: str, kind: JobKind, job_id: str) -> Loo
     async def ask(hook: Any) -> JobView:
         # The response then contains at most one document.
         limit = {} if JOBS[kind].documents is None else {"limit": 1}
-        try:
-            return JobView.of(kind, job_id, await hook.job_status(kind, job_id, **limit))
-        except ServerError as error:
-            if not reports_unknown_job((await hook.get_settings()).client.server, kind, error.code):
-                raise
-            raise NotFoundError(error.operation, error.status, error.message, code=error.code) from error
+        return JobView.of(kind, job_id, await hook.job_status(kind, job_id, **limit))
 
     return await page.lookups.find(conn_id, ("job", kind, job_id), ask)
 

@@ -9,7 +9,6 @@ prompt (see ``agent_exchange.py``).
 
 from __future__ import annotations
 
-import json
 import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -17,13 +16,10 @@ from webdata_sandbox.engine.structured_data import gather, missing
 from webdata_sandbox.reference.errors import ServiceError
 from webdata_sandbox.reference.timestamps import from_iso
 from webdata_sandbox.reference.urls import canonical, with_scheme
-from webdata_sandbox.reference.wire import whole_number
 
 from .agent_exchange import ANSWERS, AgentExchange, max_cost
-from .agent_trace import AgentTrace
 from .call import Reply
 from .endpoint import Endpoint
-from .paging import next_link
 from .step_jobs import BALANCE, JobFailedError, StepJobs
 from .validation import valid
 
@@ -40,7 +36,6 @@ COSTS = {"search": 2, "scrape": 5}
 MAX_CREDITS = 2500
 FOUND_PAGES = 3
 DEFAULT_MODEL = "spark-1-pro"
-PAGE_SIZE = 20
 INHERITED = ("mode", "urls", "schema")
 NO_CHAT = (
     "The sandbox has no language model: each later turn in mode chat returns this message for any prompt."
@@ -56,7 +51,6 @@ class Agent(StepJobs):
     def __init__(self, core: Core, providers: Providers, *engine: Any) -> None:
         super().__init__(core, *engine)
         self._exchange = AgentExchange(providers)
-        self._trace = AgentTrace(core.clock)
 
     def endpoints(self) -> list[Endpoint]:
         """Return the endpoints of this operation."""
@@ -64,10 +58,6 @@ class Agent(StepJobs):
             Endpoint("POST", "/v2/agent", self.start, "agent", activity="agent", target="prompt"),
             Endpoint("GET", "/v2/agent/{id}", self.status, "agent-status"),
             Endpoint("DELETE", "/v2/agent/{id}", self.cancel, "agent-status"),
-            Endpoint("GET", "/v2/agent", self.runs, "agent-status"),
-            Endpoint("GET", "/v2/agent/threads/{id}", self.thread, "agent-status"),
-            Endpoint("GET", "/v2/agent/{id}/trace", self.trace, "agent-status"),
-            Endpoint("GET", "/v2/agent/{id}/snapshots/{snapshot}", self.snapshot, "agent-status"),
         ]
 
     async def start(self, call: Call) -> Reply:
@@ -91,13 +81,10 @@ class Agent(StepJobs):
         free = body.get("maxCredits", MAX_CREDITS) <= MAX_CREDITS and self._use_free_run()
         if not free:
             core.credits.require(BALANCE)
-        more = {"threadId": thread_id, "turn": turn, "chat_only": chat_only, "trace": [], "snapshots": {}}
-        more["exchange"] = exchange
+        more = {"threadId": thread_id, "turn": turn, "chat_only": chat_only, "exchange": exchange}
         job = self.begin(body, [] if chat_only else steps, free=free, partial=None, stop=None, **more)
         if last is not None and self._exchange.resolve(last, job):
             self._save(last)
-        self._trace.begin(job)
-        self._save(job)
         return Reply(200, {"success": True, "id": job["id"], "threadId": thread_id, "threadTurn": turn})
 
     async def status(self, call: Call) -> Reply:
@@ -120,53 +107,12 @@ class Agent(StepJobs):
             body["error"] = job["error"]
         return Reply(200, body)
 
-    async def runs(self, call: Call) -> Reply:
-        """List the runs, newest first."""
-        before = whole_number(call.query.get("before", str(2**53)))
-        if before is None or before < 0:
-            raise ServiceError(400, "Invalid before timestamp.")
-        earlier = [job for job in reversed(self.all()) if _milliseconds(job) < before]
-        body: Json = {"success": True, "agents": [_list_item(job) for job in earlier[:PAGE_SIZE]]}
-        if len(earlier) > PAGE_SIZE:
-            body["next"] = next_link(call, self._quirks, {"before": _milliseconds(earlier[PAGE_SIZE - 1])})
-        return Reply(200, body)
-
-    async def thread(self, call: Call) -> Reply:
-        """Return a thread and its runs."""
-        runs = self._thread(call.params["id"])
-        with_data = call.query.get("includeData") == "true"
-        thread = {
-            "id": call.params["id"],
-            "createdAt": runs[0]["createdAt"],
-            "updatedAt": runs[-1]["finishedAt"] or runs[-1]["createdAt"],
-            "status": "running" if runs[-1]["finishedAt"] is None else "idle",
-            "runs": [{**_turn(job, with_data=with_data), **self._exchange.status(job)} for job in runs],
-        }
-        return Reply(200, {"success": True, "thread": thread})
-
-    async def trace(self, call: Call) -> Reply:
-        """Return the trace of a run."""
-        job = self.find(call.params["id"])
-        body: Json = {"success": True, "id": job["id"], "events": job["trace"], "creditsUsed": _billed(job)}
-        if call.query.get("liveView") == "true":
-            body["activeBrowserSessions"] = []
-        return Reply(200, body)
-
-    async def snapshot(self, call: Call) -> Reply:
-        """Return a snapshot that a trace event refers to."""
-        job, snapshot = self.find(call.params["id"]), call.params["snapshot"]
-        if snapshot not in job["snapshots"]:
-            raise ServiceError(404, "Snapshot not found")
-        found = {"id": job["id"], "snapshotId": snapshot, "snapshot": job["snapshots"][snapshot]}
-        return Reply(200, {"success": True, **found})
-
     async def cancel(self, call: Call) -> Reply:
         """Request cancellation of a run, which stops at its next step."""
         job = self.find(call.params["id"])
         if job["finishedAt"] is not None:
             raise ServiceError(409, "Agent already finished")
         job["cancelling"] = True
-        self._trace.add(job, "run.cancel_requested", reason="user")
         self._store.put(self.kind, job["id"], job)
         return Reply(200, {"success": True})
 
@@ -182,11 +128,7 @@ class Agent(StepJobs):
         if not is_call:
             job["spent"] += cost
         self._notify(job, "action", {"creditsUsed": job["spent"], **step})
-        with self._trace.tool_call(job, step):
-            self._act(job, step)
-
-    def _act(self, job: Json, step: Json) -> None:
-        if step["action"] == "provider":
+        if is_call:
             self._exchange.call(job, step["input"])
         elif step["action"] == "search":
             seen = {canonical(url) for url in job["request"].get("urls", [])}
@@ -200,14 +142,11 @@ class Agent(StepJobs):
         pending = job["exchange"]["pending"]
         if pending is not None or job["chat_only"]:
             job["message"] = pending["reason"] if pending else NO_CHAT
-        if job["chat_only"]:
-            return
-        super().complete(job)
-        self._trace.snapshot(job, json.dumps(job["data"]))
+        if not job["chat_only"]:
+            super().complete(job)
 
     def outcome(self, job: Json) -> Iterator[tuple[str, Json | None]]:
         """Yield the final event."""
-        self._trace.end(job)
         data: Json = {"creditsUsed": _billed(job)}
         if job["status"] == "completed":
             data["data"] = job["data"]
@@ -285,39 +224,3 @@ def _optional_fields(job: Json) -> Json:
         valid_so_far = not missing(request.get("schema"), job["partial"])
         found.update(stopReason=job["stop"], partial=job["partial"], partialSchemaValid=valid_so_far)
     return found
-
-
-def _list_item(job: Json) -> Json:
-    request = job["request"]
-    options = {name: request[name] for name in ("urls", "prompt", "schema", "effort") if name in request}
-    return {
-        "id": job["id"],
-        "createdAt": job["createdAt"],
-        "targetHint": (request.get("urls") or [request["prompt"]])[0],
-        "origin": request.get("origin", "api"),
-        "settings": {"hidden": False, "starred": False},
-        # The list has three statuses only.
-        "status": "failed" if job["status"] == "cancelled" else job["status"],
-        "options": {**options, "model": request.get("model", DEFAULT_MODEL)},
-    }
-
-
-def _turn(job: Json, *, with_data: bool) -> Json:
-    request = job["request"]
-    kept = {name: request[name] for name in ("prompt", "urls", "schema", "effort", "mode") if name in request}
-    status = {"completed": "succeeded", "failed": job["stop"] or "failed"}.get(job["status"], job["status"])
-    return {
-        "id": job["id"],
-        "turn": job["turn"],
-        "status": status,
-        "createdAt": job["createdAt"],
-        "finishedAt": job["finishedAt"],
-        "creditsUsed": _billed(job),
-        **kept,
-        **_optional_fields(job),
-        **({"data": job["data"]} if with_data and job["data"] is not None else {}),
-    }
-
-
-def _milliseconds(job: Json) -> int:
-    return round(from_iso(job["createdAt"]).timestamp() * 1000)

@@ -182,9 +182,7 @@ SELF_HOSTED = Profile(
     lacks=(
         Lack("GET", r"/v2/team/(credit|token)-usage(/historical)?", UNEXPECTED),
         Lack("GET", "/v2/team/activity", _failure(500, "Failed to fetch activity.")),
-        Lack("GET", rf"/v2/agent|/v2/agent/threads/{_ID}", UNKNOWN_PATH),
-        Lack("GET", rf"/v2/agent/{_ID}/(trace|snapshots/{_ID})", _failure(404, "Agent job not found")),
-        Lack("GET|POST", r"/v2/search/(developer|gov|research/.+)", UNKNOWN_PATH),
+        Lack("GET|POST", r"/v2/search/(developer|research/.+)", UNKNOWN_PATH),
         Lack("GET", "/v2/parse/formats", UNKNOWN_PATH),
         Lack("GET", rf"/v2/interact/{_ID}/replay(/\d+)?", _NO_BROWSER),
         Lack("GET", rf"/v2/interact/{_ID}/replay/{_ID}", _failure(400, "Invalid pageId.")),
@@ -200,7 +198,6 @@ SELF_HOSTED = Profile(
             _failure(501, "The server does not keep scrapes without database authentication."),
         ),
         Lack("GET", rf"/v2/scrape/{_ID}", _failure(404, "Job not found.")),
-        Lack("POST", "/v2/support/ask", Failure(503, {"error": "support_agent_unavailable"})),
     ),
     unknown_path=UNKNOWN_PATH,
     unknown_jobs={"extract": UNEXPECTED},

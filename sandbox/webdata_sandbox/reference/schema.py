@@ -695,44 +695,15 @@ SIMILAR_PAPERS = _object(
     },
     "intent",
 )
-GOVERNMENT_SEARCH = _object(
-    {
-        "query": WORDS,
-        "k": _integer(1, 100),
-        **dict.fromkeys(("jurisdiction", "court", "cites", "domain"), WORDS),
-        "courtType": _one_of(
-            *("federal-supreme", "federal-appellate", "federal-district", "federal-bankruptcy"),
-            *("federal-special", "military", "state-supreme", "state-appellate", "state-trial"),
-            *("state-special", "state-attorney-general"),
-        ),
-        **LABELS,
-    },
-    "query",
-)
-ASK = _object(
-    {
-        "question": {**WORDS, "maxLength": 8000},
-        # Not documented publicly, but sent by the official command-line client.
-        "rationale": WORDS,
-        "jobId": WORDS,
-        "context": OBJECT,
-        # The public clients send this field with every body.
-        "origin": STRING,
-    },
-    "question",
-)
-
 BODIES: dict[str, Schema] = {
     "search": SEARCH,
     "search.developer": DEVELOPER_SEARCH,
     "search.research.papers": PAPER_SEARCH,
     "search.research.paper": ONE_PAPER,
     "search.research.similar": SIMILAR_PAPERS,
-    "search.gov": GOVERNMENT_SEARCH,
     "search.feedback": SEARCH_FEEDBACK,
     "feedback": FEEDBACK,
     "feedback.alexandria": PROVIDER_FEEDBACK,
-    "support.ask": ASK,
     "team.threat-protection": THREAT_POLICY,
     "monitor.create": MONITOR_CREATE,
     "monitor.update": MONITOR_UPDATE,

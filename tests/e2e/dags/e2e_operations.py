@@ -12,7 +12,6 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.options import Wait
@@ -26,7 +25,6 @@ PAGES = ["https://shop.example/kettles", "https://shop.example/grinders"]
 JOBS: dict[str, tuple[type, dict[str, Any]]] = {
     "crawl": (WebDataCrawlOperator, {"url": "https://river.example/", "limit": 3}),
     "batch_scrape": (WebDataBatchScrapeOperator, {"urls": PAGES}),
-    "extract": (WebDataExtractOperator, {"urls": ["https://shop.example/"], "schema": SHOP}),
     "agent": (
         WebDataAgentOperator,
         {"prompt": "What is for sale?", "urls": ["https://shop.example/"], "schema": SHOP},

@@ -26,7 +26,6 @@ JUDGED_BY_STATUS = {
     "crawl_documents",
     "crawl_status",
     "execute",
-    "extract_status",
     "get_monitor_check",
     "interact_with_scrape",
 }

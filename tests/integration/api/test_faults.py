@@ -41,7 +41,6 @@ CRAWL: dict[str, Any] = {
     "fields": {"url": "https://a.example", "limit": 5},
 }
 KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"}
-EXTRACT_STATUS: dict[str, Any] = {"endpoint": endpoints.EXTRACT_STATUS, "path": {"job_id": "j-1"}}
 CRAWL_STATUS: dict[str, Any] = {"endpoint": endpoints.CRAWL_STATUS, "path": {"job_id": "j-1"}}
 CRAWL_DOCUMENTS: dict[str, Any] = {"endpoint": endpoints.CRAWL_DOCUMENTS, "path": {"job_id": "j-1"}}
 BATCH_STATUS: dict[str, Any] = {"endpoint": endpoints.BATCH_SCRAPE_STATUS, "path": {"job_id": "j-1"}}
@@ -140,8 +139,6 @@ ROWS = [
     Row("409 keeps the check id", CREATE, [failure(409, error="running", checkId="c-9")],
         errors.ConflictError, has={"body": {"checkId": "c-9"}}),
     Row("410", LIST, [failure(410, error="gone")], errors.GoneError, has={"verdict": "never"}, says="(WD-410)"),
-    Row("410 of an operation that ends", EXTRACT_STATUS, [failure(410, error="gone")],
-        errors.OperationEndedError, has={"verdict": "never"}, says="has shut down this operation. Set via='scrape'"),
     Row("500 for a body above the limit", {**SCRAPE, "fields": {"url": "a.example", "headers": {"a": "b" * 10 * 2**20}}},
         [failure(500, code="UNKNOWN_ERROR", error="x")], errors.ClientError, says="more than 10 MB"),
     Row("413", LIST, [failure(413, error="too large")], errors.ClientError, has={"verdict": "never"}),

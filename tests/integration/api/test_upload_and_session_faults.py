@@ -17,16 +17,16 @@ from tests.integration.api.calls import BILLING, CONTENT, HARMLESS, PAGE, failur
 from tests.support.fault_server import Caller, FaultServer, Step, answer, hang_up, reset
 
 
-@pytest.mark.rule("ok-but-failed-job", "extract-status", "agent-status")
+@pytest.mark.rule("ok-but-failed-job", "agent-status")
 @pytest.mark.parametrize(
     "name, body",
     [
-        ("extract_status", {"success": False, "status": "failed", "error": "no page", "data": []}),
-        ("extract_status", {"success": True, "status": "cancelled", "data": []}),
+        ("crawl_status", {"success": False, "status": "failed", "error": "no page", "data": []}),
+        ("crawl_status", {"success": True, "status": "cancelled", "data": []}),
         ("agent_status", {"success": False, "status": "failed", "error": "x", "creditsUsed": 3}),
         ("agent_status", {"success": True, "status": "thinking hard"}),
     ],
-    ids=["failed extract", "cancelled extract", "failed agent", "unknown status"],
+    ids=["failed crawl", "cancelled crawl", "failed agent", "unknown status"],
 )
 async def test_jobs_are_judged_by_their_status(serve: Any, name: str, body: dict[str, Any]) -> None:
     server = serve(answer(body=json.dumps(body)))

@@ -27,8 +27,6 @@ COMMANDS = [
     ["inbox", "show", "3"],
     ["inbox", "replay", "3"],
     ["inbox", "prune", "--yes"],
-    ["providers", "list"],
-    ["providers", "show", "a/b"],
 ]
 
 

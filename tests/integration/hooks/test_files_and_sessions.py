@@ -1,4 +1,4 @@
-"""Files, extract jobs, agent runs, and browser sessions through both hooks, over HTTP."""
+"""Files, agent runs, and browser sessions through both hooks, over HTTP."""
 
 from __future__ import annotations
 
@@ -66,15 +66,6 @@ Row = tuple[
     str, tuple[Any, ...], dict[str, Any], dict[str, Any], tuple[str, str, Any], Callable[[Any], Any], Any
 ]
 ROWS: dict[str, Row] = {
-    "start_extract": (
-        "start_extract",
-        ({"urls": ["a.example/*"], "enable_web_search": "true"},),
-        {"extra_body": {"limit": 3}},
-        {"id": "j", "invalidURLs": ["nope"]},
-        ("POST", "/v2/extract", {"urls": ["a.example/*"], "enableWebSearch": True, "limit": 3}),
-        lambda found: (found.id, found.invalid_urls),
-        ("j", ["nope"]),
-    ),
     "start_agent": (
         "start_agent",
         (models.AgentRequest(prompt="p", max_credits=5),),
@@ -83,15 +74,6 @@ ROWS: dict[str, Row] = {
         ("POST", "/v2/agent", {"prompt": "p", "maxCredits": 5, "mode": "extract"}),
         lambda found: found.id,
         "j",
-    ),
-    "extract status": (
-        "job_status",
-        ("extract", "j"),
-        {},
-        {"status": "completed", "data": {"a": 1}, "tokensUsed": 30},
-        ("GET", "/v2/extract/j", None),
-        lambda found: (found.status, found.data, found.tokens_used),
-        ("completed", {"a": 1}, 30),
     ),
     "agent status": (
         "job_status",
@@ -206,7 +188,6 @@ async def test_every_operation(serve: Start) -> None:
 
 # Method, arguments, and a part of the message.
 INVALID: list[tuple[str, tuple[Any, ...], str]] = [
-    ("start_extract", ({"schema": {}},), "'urls' or 'prompt' is required"),
     ("start_agent", ({"prompt": "p" * 10_001},), "prompt"),
     ("start_agent", ({"prompt": "p", "schema": {"type": "nothing"}},), "schema"),
     ("open_session", ({"ttl": 29},), "ttl"),

@@ -56,7 +56,6 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
         "up to 5 credits.* 4 of max_credits",
     ),
     "unknown price": ("scrape", ({"url": PAGE},), {"max_credits": 400}, "each page of a PDF is billed"),
-    "extract": ("start_extract", ({"urls": [PAGE], "prompt": "p"},), {"max_credits": 400}, "billed by usage"),
     "monitor": (
         "create_monitor",
         (MONITOR,),
@@ -67,12 +66,6 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     "browser": ("open_session", ({"ttl": 60},), {"max_credits": 6}, "up to 7 credits"),
     "developer search": ("search_developer", ({"query": "q"},), {"max_credits": 1}, "up to 2 credits"),
     "paper search": ("search_papers", ({"query": "q", "k": 100},), {"max_credits": 19}, "up to 20 credits"),
-    "government search": (
-        "search_government",
-        ({"query": "q"},),
-        {"max_credits": 99},
-        "the price of a call to .* is unknown",
-    ),
     "paper": (
         "get_paper",
         ("arxiv:1706.03762",),

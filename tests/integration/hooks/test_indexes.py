@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.api import errors, models
+from airflow_provider_webdata.api import errors
 from tests.integration.hooks.test_jobs import calls_of
 from tests.support.fault_server import answer
 from tests.support.waiting import settled
@@ -16,19 +16,13 @@ PAPER = {"paperId": "1", "primaryId": "doi:10.5555/rain", "title": "t"}
 PAPERS = "/v2/search/research/papers"
 
 
-@pytest.mark.rule("developer-answer", "government-answer")
-async def test_searches_with_a_body(serve: Any) -> None:
-    server, hook = serve(
-        {"success": True, "results": [{"id": "doc:x", "passages": [{"text": "p"}]}]},
-        {"success": True, "data": {"web": [{"url": "https://a.example"}]}},
-    )
+@pytest.mark.rule("developer-answer")
+async def test_a_search_with_a_body(serve: Any) -> None:
+    server, hook = serve({"success": True, "results": [{"id": "doc:x", "passages": [{"text": "p"}]}]})
     found = await settled(hook.search_developer({"query": "q", "min_stars": "5"}, extra_body={"new": 1}))
     assert found.results[0].passages[0].text == "p"
-    government = await settled(hook.search_government(models.GovernmentSearchRequest(query="q", k=1)))
-    assert [item.url for item in government.data.web] == ["https://a.example"]
-    assert calls_of(server) == [("POST", "/v2/search/developer"), ("POST", "/v2/search/gov")]
-    sent = [json.loads(request.body) for request in server.requests]
-    assert sent == [{"query": "q", "min_stars": 5, "new": 1}, {"query": "q", "k": 1}]
+    assert calls_of(server) == [("POST", "/v2/search/developer")]
+    assert json.loads(server.requests[0].body) == {"query": "q", "min_stars": 5, "new": 1}
     await settled(hook.close())
 
 
@@ -75,7 +69,6 @@ async def test_an_invalid_request_names_field_and_rule(serve: Any) -> None:
         (lambda: hook.read_paper("1", " "), "query"),
         (lambda: hook.get_paper(" "), "paper_id"),
         (lambda: hook.similar_papers("1", {}), "intent"),
-        (lambda: hook.search_government({}), "query"),
     ):
         with pytest.raises(errors.InvalidRequestError, match=words):
             await settled(call())

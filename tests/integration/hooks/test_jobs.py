@@ -57,22 +57,15 @@ async def test_each_start(serve: Any) -> None:
     assert (crawl.id, crawl.invalid_urls) == (JOB, ["x"])
     batch = models.BatchScrapeRequest(urls=["https://a.example"], ignore_invalid_urls=True)
     assert (await settled(hook.start_batch_scrape(batch, extra_body={"new": 2}))).id == JOB
-    assert (
-        await settled(hook.start_extract({"urls": ["https://a.example"]}, extra_body={"new": 3}))
-    ).id == JOB
-    assert (await settled(hook.start_agent({"prompt": "p"}, extra_body={"new": 4}))).id == JOB
-    assert calls_of(server) == [
-        ("POST", f"/v2/{path}") for path in ("crawl", "batch/scrape", "extract", "agent")
-    ]
+    assert (await settled(hook.start_agent({"prompt": "p"}, extra_body={"new": 3}))).id == JOB
+    assert calls_of(server) == [("POST", f"/v2/{path}") for path in ("crawl", "batch/scrape", "agent")]
     assert [json.loads(request.body) for request in server.requests] == [
         {"url": "https://a.example", "limit": 5, "new": 1},
         {"urls": ["https://a.example"], "ignoreInvalidURLs": True, "new": 2},
-        {"urls": ["https://a.example"], "new": 3},
-        {"prompt": "p", "new": 4},
+        {"prompt": "p", "new": 3},
     ]
     assert [request.headers.get("x-idempotency-key") for request in server.requests] == [
         JOB,
-        None,
         None,
         None,
     ]
@@ -97,8 +90,7 @@ async def test_the_state_of_each_kind(serve: Any) -> None:
     cases: list[tuple[Any, dict[str, Any], type[Any], str]] = [
         ("crawl", part("a"), models.JobStatus, f"/v2/crawl/{JOB}?limit=1&skip=2"),
         ("batch_scrape", part("a"), models.JobStatus, f"/v2/batch/scrape/{JOB}?limit=1&skip=2"),
-        # Their result is one object without parts.
-        ("extract", running, models.ExtractStatus, f"/v2/extract/{JOB}"),
+        # Its result is one object without parts.
         ("agent", running, models.AgentStatus, f"/v2/agent/{JOB}"),
     ]
     server, hook = serve(*(body for _, body, _, _ in cases))
@@ -113,7 +105,7 @@ async def test_the_state_of_each_kind(serve: Any) -> None:
 @pytest.mark.rule("ok-but-failed-job", "job-failed")
 async def test_a_failed_job_is_a_state_and_no_error(serve: Any) -> None:
     _, hook = serve({"success": False, "status": "failed", "error": "queue full", "data": []})
-    for kind in ("crawl", "batch_scrape", "extract"):
+    for kind in ("crawl", "batch_scrape"):
         status = await settled(hook.job_status(kind, JOB))
         assert (status.status, status.error) == ("failed", "queue full"), kind
     await settled(hook.close())
@@ -134,17 +126,13 @@ async def test_cancel(serve: Any) -> None:
     await settled(hook.close())
 
 
-@pytest.mark.rule("no-extract-cancel")
 async def test_what_a_kind_cannot_do_is_not_sent(serve: Any) -> None:
     server, hook = serve({})
-    with pytest.raises(ValueError, match="cannot cancel an extract job"):
-        await settled(hook.cancel_job("extract", JOB))
-    for kind in ("extract", "agent"):
-        with pytest.raises(ValueError, match="no list of failed pages"):
-            await settled(hook.job_errors(kind, JOB))
-        with pytest.raises(ValueError, match="no documents"):
-            await settled(hook.iter_job_documents(kind, JOB))
-    with pytest.raises(ValueError, match="kind must be one of crawl, batch_scrape, extract, agent"):
+    with pytest.raises(ValueError, match="no list of failed pages"):
+        await settled(hook.job_errors("agent", JOB))
+    with pytest.raises(ValueError, match="no documents"):
+        await settled(hook.iter_job_documents("agent", JOB))
+    with pytest.raises(ValueError, match="kind must be one of crawl, batch_scrape, agent"):
         await settled(hook.job_status("scrape", JOB))
     with pytest.raises(errors.InvalidRequestError, match="job_id"):
         await settled(hook.job_status("crawl", " "))

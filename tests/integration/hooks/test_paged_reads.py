@@ -38,11 +38,6 @@ def of_catalog(number: int, items: list[Any]) -> dict[str, Any]:
 READS: dict[
     str, tuple[Callable[[WebDataHook], Any], Callable[[int, list[Any]], dict[str, Any]], list[Any]]
 ] = {
-    "iter_agents": (
-        lambda hook: hook.iter_agents(),
-        linked("/v2/agent", "agents"),
-        [{"id": "a", "status": "completed"}],
-    ),
     "iter_activity": (
         lambda hook: hook.iter_activity(),
         lambda number, items: {"data": items, "cursor": f"c{number}", "has_more": True},

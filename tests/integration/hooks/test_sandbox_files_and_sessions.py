@@ -1,4 +1,4 @@
-"""Both hooks against the sandbox: a file, an extract job, an agent run, and a browser session, from start to end."""
+"""Both hooks against the sandbox: a file, an agent run, and a browser session, from start to end."""
 
 from __future__ import annotations
 
@@ -58,22 +58,6 @@ async def test_a_file_that_takes_too_long(hook, sandbox):
     with pytest.raises(RequestTimeoutError) as caught:
         await settled(hook.parse(io.BytesIO(HTML), "a.html", None, {"timeout": 1000}))
     assert not isinstance(caught.value, ProcessingContinuesError)
-
-
-@pytest.mark.rule("extract-answer", "extract-status")
-async def test_an_extract_job(hook, sandbox):
-    started = await settled(
-        hook.start_extract(
-            {"urls": [PAGE, "https://zeppelin.example/none"], "prompt": "titles", "schema": KIND}
-        )
-    )
-    sandbox.control.settle()
-    status = await settled(hook.job_status("extract", started.id))
-    assert status.status == "completed"
-    assert status.data == {"title": "Airship"}
-    assert status.tokens_used > 0
-    with pytest.raises(NotFoundError):
-        await settled(hook.job_status("extract", "00000000-0000-4000-8000-000000000000"))
 
 
 @pytest.mark.rule("agent-answer", "agent-status", "agent-cancel-ended")

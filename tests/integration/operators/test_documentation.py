@@ -87,8 +87,6 @@ def test_the_examples_of_a_page_run_and_find_something(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """In the order of the page, so that one may build on the results of another."""
-    if name_of(page) == "docs/operators/account.md":
-        use(sandbox)
     returned: list[Any] = []
     variables = {"AIRFLOW_VAR_WEB_FOLDER": f"file://{tmp_path}"}
     for found in filter(is_run, snippets(page)):
@@ -161,15 +159,6 @@ def post(sandbox: SandboxServer, path: str, **body: Any) -> dict[str, Any]:
     answer = httpx.post(f"{sandbox.url}{path}", json=body, headers=headers, trust_env=False, verify=False)
     told: dict[str, Any] = answer.json()
     return told
-
-
-def use(sandbox: SandboxServer) -> None:
-    """Make a call and a check, which the account then lists."""
-    post(sandbox, "/v2/search", query="river level")
-    targets = [{"type": "scrape", "urls": ["https://shop.example/plans"]}]
-    monitor = post(sandbox, "/v2/monitor", name="Plans", schedule={"cron": "0 6 * * 1"}, targets=targets)
-    post(sandbox, f"/v2/monitor/{monitor['data']['id']}/run")
-    sandbox.control.settle()
 
 
 def test_what_is_not_run_is_on_the_pages() -> None:

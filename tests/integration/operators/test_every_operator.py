@@ -29,13 +29,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
         "refresh_after": timedelta(days=1),
         **WAITING,
     },
-    "WebDataExtractOperator": {"urls": [URL], "prompt": "the title", **WAITING},
     "WebDataAgentOperator": {"prompt": "the title", "urls": [URL], **WAITING},
     "WebDataMapOperator": {"url": URL},
     "WebDataParseOperator": {"file": "FOLDER/report.html"},
     "WebDataInteractOperator": {"steps": ["echo high"], "language": "bash"},
-    "WebDataDeveloperSearchOperator": {"query": "river"},
-    "WebDataPaperSearchOperator": {"query": "river"},
     "WebDataProviderOperator": {
         "provider": "company-register",
         "capability": "companies/search",
@@ -45,8 +42,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 """Arguments to which the sandbox returns results, where it needs more than those that are required."""
 
 
-# The sensor writes the result of a job that somebody else started, and reading the account is free.
-FREE = {"WebDataJobSensor", "WebDataAccountOperator"}
+# The sensor writes the result of a job that somebody else started.
+FREE = {"WebDataJobSensor"}
 WRITING = [task for task in TASKS if "output" in parameters(task) and task.__name__ not in FREE]
 BILLING = [task for task in TASKS if "credit_limit" in parameters(task)]
 

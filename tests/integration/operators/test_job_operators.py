@@ -19,7 +19,6 @@ from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Changes, Wait
 from airflow_provider_webdata.runs import outside_handler as kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
@@ -39,7 +38,7 @@ PAGES = [
     {"markdown": "one", "metadata": {"sourceURL": URL, "statusCode": 200}},
     {"markdown": "two", "metadata": {"sourceURL": f"{URL}2", "statusCode": 200}},
 ]
-DATA: dict[str, Any] = {"crawl": PAGES, "batch_scrape": PAGES, "extract": {"a": 1}, "agent": {"b": [2]}}
+DATA: dict[str, Any] = {"crawl": PAGES, "batch_scrape": PAGES, "agent": {"b": [2]}}
 FAILED = {"status": "failed", "error": "the queue was full"}
 
 
@@ -56,7 +55,6 @@ from airflow.sdk import DAG
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 
@@ -95,13 +93,11 @@ def limit(url):
 NAMES = {
     "crawl": "WebDataCrawlOperator",
     "batch_scrape": "WebDataBatchScrapeOperator",
-    "extract": "WebDataExtractOperator",
     "agent": "WebDataAgentOperator",
 }
 TARGETS = {
     "crawl": f"url={URL!r}",
     "batch_scrape": f"urls=[{URL!r}]",
-    "extract": f"urls=[{URL!r}]",
     "agent": "prompt='find'",
 }
 AT_ONCE = "retry_delay=datetime.timedelta(0)"
@@ -126,7 +122,6 @@ NEVER_ENDS = {"ends_after": None}
 CASES = {
     "crawl": Case("crawl", DEFER, service={"ends_after": 2}),
     "batch": Case("batch_scrape", DEFER),
-    "extract": Case("extract", DEFER),
     "agent": Case("agent", DEFER),
     "polled": Case("crawl", POLL, service={"ends_after": 1}),
     "fails": Case("crawl", f"retries=1, {AT_ONCE}, {DEFER}", service={"ends_as": FAILED}),
@@ -134,10 +129,9 @@ CASES = {
         "agent", f"retries=1, {AT_ONCE}, {POLL}", service={"ends_as": {"status": "cancelled"}}
     ),
     "dies_early": Case("batch_scrape", f"retries=1, {AT_ONCE}, {DEFER}", "'push', die"),
-    "dies_waiting": Case("extract", f"retries=1, {AT_ONCE}, {POLL}", "'wait_here', die"),
+    "dies_waiting": Case("agent", f"retries=1, {AT_ONCE}, {POLL}", "'wait_here', die"),
     "dies_reading": Case("crawl", f"retries=1, {AT_ONCE}, {DEFER}", "'result_of', die"),
     "times_out": Case("crawl", f"wait=Wait(timeout=0.1), retries=2, {DEFER}", service=NEVER_ENDS),
-    "times_out_extract": Case("extract", f"wait=Wait(timeout=0.1), retries=2, {DEFER}", service=NEVER_ENDS),
     "times_out_going_on": Case(
         "agent", f"wait=Wait(timeout=0.1, cancel_on_timeout=False), retries=2, {POLL}", service=NEVER_ENDS
     ),
@@ -200,7 +194,7 @@ def done(airflow: Airflow) -> Iterator[Done]:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("crawl", "crawl"), ("batch", "batch_scrape"), ("extract", "extract"), ("agent", "agent"), ("polled", "crawl")],
+    [("crawl", "crawl"), ("batch", "batch_scrape"), ("agent", "agent"), ("polled", "crawl")],
 )  # fmt: skip
 def test_a_job_is_started_waited_for_and_its_result_returned(done: Done, name: str, kind: str) -> None:
     outcome, services = done
@@ -243,12 +237,8 @@ def test_a_retry_after_a_crash_returns_the_result_of_the_same_job(done: Done, na
 
 
 @pytest.mark.rule("job-cancel")
-@pytest.mark.parametrize(
-    ("name", "cancelled"), [("times_out", True), ("times_out_extract", False), ("times_out_going_on", False)]
-)
-def test_a_timeout_is_final_and_cancels_the_job_where_that_is_possible(
-    done: Done, name: str, cancelled: bool
-) -> None:
+@pytest.mark.parametrize(("name", "cancelled"), [("times_out", True), ("times_out_going_on", False)])
+def test_a_timeout_is_final_and_cancels_the_job(done: Done, name: str, cancelled: bool) -> None:
     outcome, services = done
     assert outcome.ended(name) == ("failed", 1), outcome.log_of(name)
     (job,) = services[name].jobs.values()
@@ -256,7 +246,6 @@ def test_a_timeout_is_final_and_cancels_the_job_where_that_is_possible(
     log = outcome.log_of(name)
     assert re.search(f"Timed out waiting for [a-z ]+ {services[name].started()[0]}", log)
     assert ("The job was canceled" if cancelled else "The job continues") in log
-    assert ("cannot cancel extract jobs" in log) is (name == "times_out_extract")
 
 
 @pytest.mark.rule("job-cancel-ended")
@@ -318,7 +307,6 @@ def test_the_waiting_time_includes_earlier_attempts(done: Done) -> None:
 OPERATORS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "crawl": (WebDataCrawlOperator, {"url": URL}),
     "batch_scrape": (WebDataBatchScrapeOperator, {"urls": [URL]}),
-    "extract": (WebDataExtractOperator, {"urls": [URL]}),
     "agent": (WebDataAgentOperator, {"prompt": "find"}),
 }
 
@@ -391,11 +379,7 @@ def test_no_job_runs_unseen_after_its_trigger_failed(
     with expected[state]:
         assert task.resume_execution("__fail__", {"error": error}, context)["data"] == DATA[kind]
     assert {job["status"] for job in service.jobs.values()} == (
-        {"cancelled"}
-        if cancels and kind != "extract"
-        else {ended(kind)["status"]}
-        if ends
-        else {RUNNING[kind]}
+        {"cancelled"} if cancels else {ended(kind)["status"]} if ends else {RUNNING[kind]}
     )
 
 
@@ -490,7 +474,7 @@ def test_what_is_always_sent(service: JobService) -> None:
     assert batch == {"urls": [URL], "ignoreInvalidURLs": True}
 
 
-@pytest.mark.parametrize(("kind", "state"), [("extract", "failed"), ("batch_scrape", "cancelled")])
+@pytest.mark.parametrize(("kind", "state"), [("agent", "failed"), ("batch_scrape", "cancelled")])
 def test_a_failed_job_is_replaced(service: JobService, kind: str, state: str) -> None:
     service.ends_as = {"status": state, "error": "no"}
     outcome = direct.run(job(kind), StateStore())
@@ -498,18 +482,18 @@ def test_a_failed_job_is_replaced(service: JobService, kind: str, state: str) ->
     assert len(service.started()) == 3
 
 
-@pytest.mark.parametrize(("kind", "cancelled"), [("crawl", True), ("extract", False), ("agent", False)])
+@pytest.mark.parametrize(("kind", "cancelled"), [("crawl", True), ("batch_scrape", True), ("agent", False)])
 def test_a_retry_with_corrected_arguments(
     service: JobService, log: Callable[[], str], kind: str, cancelled: bool
 ) -> None:
     """The former job is canceled where a kill would cancel it, and its credits stay in the account."""
     service.ends_after, store = None, StateStore()
-    name = {"crawl": "url", "extract": "urls", "agent": "prompt"}[kind]
+    name = {"crawl": "url", "batch_scrape": "urls", "agent": "prompt"}[kind]
     wait = Wait(poll_interval=1, timeout=0.01, cancel_on_timeout=False, cancel_on_kill=kind != "agent")
     more = {"wait": wait, "webhook": None}
     with pytest.raises(WaitTimeoutError):
         job(kind, **more).execute(context_of(TaskInstance(), store))
-    service.set_all("scraping" if kind == "crawl" else "processing", creditsUsed=7)
+    service.set_all(RUNNING[kind], creditsUsed=7)
     corrected = [f"{URL}new"] if name == "urls" else f"{URL}new"
     second = TaskInstance(try_number=2)
     job_id = job(kind, wait_for_completion=False, **{**more, name: corrected}).execute(
@@ -549,7 +533,6 @@ FAULT = (500, {"error": "Internal server error"}, {})
     [
         ("crawl", {"cancel_on_timeout": False}, [], "The job continues and bills", "completed"),
         ("batch_scrape", {}, [], "The job was canceled; its pages so far are billed", "cancelled"),
-        ("extract", {}, [], "The job continues and bills", "completed"),
         ("crawl", {}, [FAULT], "The job may continue and bill: cancel crawl: ", "cancelled"),
         ("agent", {}, [FAULT], "The job may continue and bill: cancel agent: ", "completed"),
     ],
@@ -908,7 +891,6 @@ def test_what_cannot_work_fails_before_it_is_billed(
     [
         ("crawl", {"wait": Wait(poll_interval=1, cancel_on_kill=False)}, False),
         ("batch_scrape", {}, True),
-        ("extract", {}, False),
         ("agent", {}, True),
     ],
 )

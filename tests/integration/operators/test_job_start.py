@@ -34,7 +34,6 @@ TARGET = "https://example.com/"
 BODIES: dict[str, dict[str, Any]] = {
     "crawl": {"url": TARGET, "limit": 5},
     "batch_scrape": {"urls": [TARGET], "ignoreInvalidURLs": True},
-    "extract": {"urls": [TARGET], "prompt": "p"},
     "agent": {"prompt": TARGET},
 }
 
@@ -142,8 +141,8 @@ def connect(monkeypatch: pytest.MonkeyPatch, service: JobService, **extra: Any) 
 # A crawl has an idempotency key and its own list; the activity names jobs of all kinds alike. Each of both is tried
 # with the task state store or without.
 WAYS = [("crawl", "3.3"), ("batch_scrape", "3.2")]
-OTHER_WAYS = [("crawl", "3.2"), ("extract", "3.3")]
-NO_KEY = [("agent", "3.3"), ("extract", "3.2")]
+OTHER_WAYS = [("crawl", "3.2"), ("agent", "3.3")]
+NO_KEY = [("agent", "3.3"), ("batch_scrape", "3.2")]
 
 
 @pytest.mark.parametrize(
@@ -153,8 +152,6 @@ NO_KEY = [("agent", "3.3"), ("extract", "3.2")]
         ("crawl", "3.2", "after asking", "completed"),
         ("batch_scrape", "3.3", "after asking", "completed"),
         ("batch_scrape", "3.2", "later", "running"),
-        ("extract", "3.3", "later", "completed"),
-        ("extract", "3.2", "after asking", "running"),
         ("agent", "3.3", "later", "running"),
         ("agent", "3.2", "after asking", "completed"),
     ],
@@ -317,7 +314,7 @@ def test_a_record_without_a_request_is_damaged(service: JobService) -> None:
 
 @pytest.mark.rule("job-expiry")
 def test_an_expired_job_is_replaced(service: JobService) -> None:
-    task = Task(service, "extract")
+    task = Task(service, "batch_scrape")
     task.start()
     service.jobs.clear()
     service.faults = [(404, {"success": False, "error": "Job expired"}, {})]
@@ -342,7 +339,7 @@ def test_a_job_that_vanished_is_no_reason_to_pay_again(service: JobService) -> N
         ("crawl", "3.2", 502),
         ("batch_scrape", "3.3", 500),
         ("batch_scrape", "3.2", "lose answer"),
-        ("extract", "3.3", 408),
+        ("agent", "3.3", 408),
         ("agent", "3.2", "lose answer"),
         ("agent", "3.3", "empty id"),
     ],
@@ -355,7 +352,7 @@ def test_a_lost_answer_is_found_in_the_same_attempt(
 
 
 @pytest.mark.rule("team-activity")
-@pytest.mark.parametrize(("kind", "fault"), [("extract", 500), ("agent", "lose answer")])
+@pytest.mark.parametrize(("kind", "fault"), [("batch_scrape", 500), ("agent", "lose answer")])
 def test_a_lost_answer_that_the_service_lists_later(service: JobService, kind: str, fault: Any) -> None:
     service.start_faults, service.lists = [fault], False
     task = Task(service, kind)
@@ -372,7 +369,7 @@ def test_a_lost_answer_that_the_service_lists_later(service: JobService, kind: s
         ("crawl", "3.3", 400, {"success": False, "code": "BAD_REQUEST", "error": "no"}),
         ("crawl", "3.2", 402, {"error": "Insufficient credits"}),
         ("agent", "3.3", 429, {"error": "Rate limit exceeded"}),
-        ("extract", "3.2", 400, {"success": False, "error": "no"}),
+        ("batch_scrape", "3.2", 400, {"success": False, "error": "no"}),
     ],
 )
 def test_a_refusal_started_nothing(
@@ -458,7 +455,7 @@ def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
     assert "The server may run both jobs, but bills neither" in caplog.text
 
 
-@pytest.mark.parametrize(("kind", "starts"), [("crawl", 1), ("batch_scrape", 2), ("extract", 2)])
+@pytest.mark.parametrize(("kind", "starts"), [("crawl", 1), ("batch_scrape", 2)])
 def test_a_lost_answer_is_repeated_in_the_same_attempt_where_nothing_is_billed(
     self_hosted: JobService,
     monkeypatch: pytest.MonkeyPatch,
@@ -484,14 +481,15 @@ def test_a_lost_answer_is_repeated_in_the_same_attempt_where_nothing_is_billed(
 
 def test_the_log_counts_urls_not_the_prompt(service: JobService, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
-    task = Task(service, "extract")
+    task = Task(service, "agent")
+    task.body = {"prompt": "p", "urls": [TARGET]}
     task.targets = [TARGET, "p"]
     task.start()
-    assert f"Started extract job of {TARGET} (connection" in caplog.text
+    assert f"Started agent run of {TARGET} (connection" in caplog.text
 
 
 @pytest.mark.rule("self-hosted-lost-jobs")
-@pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "extract"])
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
 def test_a_job_that_a_self_hosted_server_lost_is_replaced(
     self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:
@@ -499,8 +497,6 @@ def test_a_job_that_a_self_hosted_server_lost_is_replaced(
     task = Task(self_hosted, kind)
     first = task.start()
     self_hosted.jobs.clear()
-    if kind == "extract":
-        self_hosted.faults = [(500, {"success": False, "code": "UNKNOWN_ERROR", "error": "x"}, {})]
     assert task.start().job_id == self_hosted.started()[1] != first.job_id
     assert f"Job {first.job_id} of an earlier attempt is unknown: the server lost it" in caplog.text
 
@@ -690,9 +686,7 @@ def receiving(monkeypatch: pytest.MonkeyPatch, service: JobService, inbox: Any) 
     return inbox
 
 
-@pytest.mark.parametrize(
-    ("kind", "version"), [("crawl", "3.3"), ("batch_scrape", "3.2"), ("extract", "3.3"), ("agent", "3.2")]
-)
+@pytest.mark.parametrize(("kind", "version"), [("crawl", "3.3"), ("batch_scrape", "3.2"), ("agent", "3.3")])
 def test_the_inbox_knows_the_job_by_its_key(
     service: JobService, receiving: Any, kind: str, version: str
 ) -> None:
@@ -738,7 +732,7 @@ def test_a_changed_secret(service: JobService, receiving: Any, monkeypatch: pyte
     assert [task.start().job_id] == service.started()
 
 
-@pytest.mark.parametrize("kind", ["crawl", "extract"])
+@pytest.mark.parametrize("kind", ["crawl", "agent"])
 def test_an_inbox_that_refuses_to_be_read(
     service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:

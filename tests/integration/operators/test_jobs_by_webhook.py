@@ -23,13 +23,11 @@ KINDS = tuple(JOB_PATHS)
 TASKS = {
     "crawl": "{}(task_id='crawl', url='https://river.example/', limit=2, {more})",
     "batch_scrape": "{}(task_id='batch_scrape', urls=['https://river.example/', 'https://shop.example/'], {more})",
-    "extract": "{}(task_id='extract', urls=['https://river.example/'], prompt='title', {more})",
     "agent": "{}(task_id='agent', prompt='find rivers', {more})",
 }
 NAMES = {
     "crawl": "WebDataCrawlOperator",
     "batch_scrape": "WebDataBatchScrapeOperator",
-    "extract": "WebDataExtractOperator",
     "agent": "WebDataAgentOperator",
 }
 HEAR = "wait=Wait(by='webhook', safety_poll={}), deferrable=True"
@@ -70,7 +68,7 @@ def hear(runner: Runner) -> Runner:
     return runner
 
 
-@pytest.mark.rule("event-job-completed", "event-extract", "event-agent", "job-status")
+@pytest.mark.rule("event-job-completed", "event-agent", "job-status")
 def test_jobs_of_all_kinds(hear: Runner) -> None:
     """They are polled when the wait begins, when the delivery comes, and when the result is read."""
     hear.sandbox.control.configure(page_seconds=1, step_seconds=0.5)
@@ -109,8 +107,7 @@ def test_a_lost_answer_starts_no_second_job(hear: Runner) -> None:
     faults = {
         "crawl": "truncate",
         "batch_scrape": "drop_after_work",
-        "extract": "garbage",
-        "agent": "truncate",
+        "agent": "garbage",
     }
     for kind, fault in faults.items():
         hear.sandbox.control.add_fault(fault, path=f"{JOB_PATHS[kind]}$", method="POST")

@@ -15,7 +15,6 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
-from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
@@ -86,12 +85,6 @@ CALLS: dict[str, tuple[Any, dict[str, Any], dict[str, Any], Any]] = {
         {"url": URL},
         {"links": [None, {"url": URL, "title": 5}, {"title": "t"}], "creditsUsed": "abc", "id": 5},
         {"links": [{"url": URL, "title": 5}], "skippedEntries": 2, "id": None},
-    ),
-    "paper search": (
-        WebDataPaperSearchOperator,
-        {"query": "q"},
-        {"results": ["x", {"paperId": 5, "title": ["t"]}], "poolSize": HUGE, "creditsUsed": HUGE},
-        {"results": [{"paperId": None, "title": ["t"]}], "skippedEntries": 1},
     ),
     "providers": (
         WebDataProviderOperator,

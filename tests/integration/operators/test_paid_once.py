@@ -15,7 +15,6 @@ from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
@@ -41,7 +40,6 @@ OPERATORS = {
         WebDataBatchScrapeOperator,
         {"urls": [URL], "wait": Wait(poll_interval=1), "deferrable": False},
     ),
-    "Extract": (WebDataExtractOperator, {"urls": [URL], "wait": Wait(poll_interval=1), "deferrable": False}),
     "Agent": (WebDataAgentOperator, {"prompt": "find", "wait": Wait(poll_interval=1), "deferrable": False}),
 }
 

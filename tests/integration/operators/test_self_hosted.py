@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.operators.account import WebDataAccountOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
@@ -47,7 +45,6 @@ LACKING: dict[str, tuple[Any, str, int]] = {
         "it does not report credits",
         1,
     ),
-    "account": (lambda: WebDataAccountOperator(task_id="t", what="activity", retries=2), "it does not list calls", 1),
     "monitor": (
         lambda: WebDataCreateMonitorOperator(
             task_id="t", name="m", targets=[{"type": "scrape", "urls": ["https://river.example/"]}],
@@ -60,29 +57,6 @@ LACKING: dict[str, tuple[Any, str, int]] = {
         lambda: WebDataProviderOperator(task_id="t", provider="market-prices", capability="prices/latest", retries=2),
         "it has no data providers",
         1,
-    ),
-    "extraction": (
-        lambda: WebDataExtractOperator(
-            task_id="t", via="scrape", urls=["https://river.example/"], prompt="The level", retries=2,
-        ),
-        "it needs a language model. Configure one on the server, or omit the option (format json)",
-        # The start, two of its state, its errors, and its result.
-        5,
-    ),
-    "extraction job": (
-        lambda: WebDataExtractOperator(
-            task_id="t", via="extract", urls=["https://river.example/"], prompt="The level", retries=2,
-        ),
-        "it needs a language model. Configure one on the server, or omit the option",
-        # The start, its state, and its cost.
-        3,
-    ),
-    "extraction with a schema": (
-        lambda: WebDataExtractOperator(
-            task_id="t", via="scrape", urls=["https://river.example/"], schema=SCHEMA, retries=2,
-        ),
-        "it needs a language model. Configure one on the server, or omit the option (format json)",
-        5,
     ),
     "json": (
         lambda: WebDataScrapeOperator(

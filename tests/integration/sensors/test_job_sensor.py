@@ -28,7 +28,6 @@ SECOND = {"poke_interval": 1, "wait": Wait(poll_interval=1)}
 DATA: dict[str, Any] = {
     "crawl": [{"markdown": "m"}],
     "batch_scrape": [{"markdown": "m"}],
-    "extract": {},
     "agent": {},
 }
 
@@ -63,7 +62,7 @@ def sensor(task_id: str, mode: str, kind: str = "crawl", **more: Any) -> str:
 
 def test_waits_and_returns_the_result(run: Any, jobs: JobService) -> None:
     """Kinds differ in the request, and modes in the process that polls."""
-    modes = {"crawl": "poke", "batch_scrape": "defer", "extract": "defer", "agent": "reschedule"}
+    modes = {"crawl": "poke", "batch_scrape": "defer", "agent": "reschedule"}
     assert modes.keys() == JOB_PATHS.keys()
     for kind in modes:
         jobs.set(kind, job_of(kind), RUNNING[kind], data=DATA[kind])
@@ -197,7 +196,7 @@ def test_a_rate_limit_late_in_a_long_wait(
     ("kind", "job_id", "words"),
     [
         ("{{ 'map' }}", JOB, "kind must be one of"),
-        ("{{ 'agent' }}", JOB, "a canceled agent job has no result"),
+        ("{{ 'agent' }}", JOB, "a canceled agent run has no result"),
         ("crawl", "{{ '' }}", "job_id is empty after rendering"),
     ],
     ids=["kind", "kind without pages", "job_id"],
@@ -210,4 +209,4 @@ def test_invalid_arguments_fail_immediately(
     assert words in str(done.error)
     assert jobs.requests == []
     with pytest.raises(ValueError, match="accept_canceled applies to crawls and batch scrapes"):
-        WebDataJobSensor(task_id="wait", kind="extract", job_id=JOB, accept_canceled=True)
+        WebDataJobSensor(task_id="wait", kind="agent", job_id=JOB, accept_canceled=True)

@@ -75,12 +75,11 @@ async def test_jobs_that_complete_between_polls(service: Any, tools: Any) -> Non
 ENDS = {
     "crawl": ("completed", "failed"),
     "batch_scrape": ("completed", "failed"),
-    "extract": ("completed", "failed"),
     "agent": ("completed", "failed", "cancelled"),
 }
 
 
-@pytest.mark.rule("event-job-completed", "event-extract", "event-agent", "job-cancelled")
+@pytest.mark.rule("event-job-completed", "event-agent", "job-cancelled")
 async def test_deliveries_report_the_end(service: Any, receiving: Any, tools: Any) -> None:
     cases = [(kind, state) for kind, states in ENDS.items() for state in states]
     for index, (kind, _) in enumerate(cases):
@@ -156,24 +155,6 @@ async def test_a_job_that_is_not_there_yet(service: Any, tools: Any) -> None:
     service.faults = [(404, {"error": "Job not found."}, {})] * 2
     service.set("crawl", JOB, "completed")
     assert (await tools.event_of(trigger()))["status"] == "done"
-
-
-@pytest.mark.rule("extract-unknown")
-async def test_an_unknown_extract_job_of_a_self_hosted_server(
-    service: Any, connect: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It returns 500, which means that the job is unknown only if it was never found."""
-    connect(service.url, retry_budget=0, server="self-hosted")
-    monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.0)
-    failure = (500, {"success": False, "code": "UNKNOWN_ERROR", "error": "An error occurred."}, {})
-    service.set("extract", JOB, "completed")
-    service.faults = [failure] * 5
-    event = await tools.event_of(trigger("extract"))
-    assert (event["status"], event["verdict"]) == ("error", "never")
-    assert event["message"].endswith(" (WD-404)")
-
-    service.faults = [(200, {"success": True, "status": "processing"}, {}), *[failure] * 3]
-    assert (await tools.event_of(trigger("extract")))["status"] == "done"
 
 
 @pytest.mark.rule("error-body")
@@ -282,16 +263,13 @@ async def test_the_calls_of_many_waits_are_those_of_their_jobs(
     assert len(service.looks()) <= 5 * len(jobs), service.requests
 
 
-@pytest.mark.rule("job-cancel-ended", "no-extract-cancel")
-@pytest.mark.parametrize(
-    ("kind", "state", "calls"), [("crawl", "completed", 1), ("extract", "processing", 0)]
-)
-async def test_a_kill_that_ends_no_job(service: Any, kind: str, state: str, calls: int) -> None:
-    service.set(kind, JOB, state)
-    await trigger(kind, cancel_on_kill=True).on_kill()
+@pytest.mark.rule("job-cancel-ended")
+async def test_a_kill_that_ends_no_job(service: Any) -> None:
+    service.set("crawl", JOB, "completed")
+    await trigger("crawl", cancel_on_kill=True).on_kill()
     (job,) = service.jobs.values()
-    assert job["status"] == state
-    assert len([line for line in service.requests if line.startswith("DELETE")]) == calls
+    assert job["status"] == "completed"
+    assert len([line for line in service.requests if line.startswith("DELETE")]) == 1
 
 
 async def test_an_invalid_argument_is_named(service: Any, tools: Any) -> None:

@@ -269,7 +269,7 @@ def test_an_empty_page_says_why(pages: Pages) -> None:
     assert ">shop</a>" in credits
     assert HIDDEN_DAG not in credits
     pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
-    assert "lists no such job" in pages.get("/jobs/list", conn_id=EMPTY, operation="extract").text
+    assert "lists no such job" in pages.get("/jobs/list", conn_id=EMPTY, operation="agent").text
 
 
 def test_the_credits_of_a_period_add_up(pages: Pages) -> None:

@@ -12,11 +12,9 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonitorOperator
-from airflow_provider_webdata.operators.paper_search import WebDataPaperSearchOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
@@ -101,7 +99,9 @@ with daily("news_digest", "editorial") as news_digest:
     scrape_articles = WebDataScrapeOperator.partial(
         task_id="scrape_articles", map_index_template="{{ task.url }}", retries=1
     ).expand(url=[f"https://{feed}-daily.example/latest" for feed in FEEDS])
-    find_papers = WebDataPaperSearchOperator(task_id="find_papers", query="fatigue of steel bridges", k=10)
+    find_papers = WebDataSearchOperator(
+        task_id="find_papers", query="fatigue of steel bridges", categories=["research"]
+    )
     await_editor = WebDataWebhookSensor(
         task_id="await_editor", key="editor-approval", deferrable=True, timeout=6 * 3600
     )
@@ -131,9 +131,9 @@ with daily("supplier_catalog_crawl", "procurement") as supplier_catalog_crawl:
     )
 
 with daily("company_research", "sales") as company_research:
-    extract_profile = WebDataExtractOperator(
+    extract_profile = WebDataAgentOperator(
         task_id="extract_profile",
-        via="extract",
+        prompt="When was Kettle World founded?",
         urls=["https://about.kettleworld.example/"],
         schema={
             "type": "object",

@@ -170,7 +170,6 @@ UNKNOWN: list[tuple[str, dict[str, Any], str]] = [
     ("agent", {"prompt": "p", "exchange": {"maxCalls": 3}}, "limits provider calls"),
     ("agent", {"prompt": "p", "exchange": {"enabled": True}}, "limits provider calls"),
     ("agent", {"prompt": "p", "threadId": "t"}, "limits provider calls"),
-    ("extract", {"urls": [URL], "prompt": "p"}, "by usage"),
 ]
 
 

@@ -29,11 +29,6 @@ REFUSED: list[tuple[Endpoint[Any], dict[str, Any], str]] = [
     (endpoints.SEARCH, {"query": "q", "scrapeOptions": LONG}, "scrapeOptions.timeout: must be"),
     (endpoints.START_CRAWL, {"url": SITE, "scrapeOptions": LONG}, "scrapeOptions.timeout: must be"),
     (
-        endpoints.START_EXTRACT,
-        {"urls": [SITE], "prompt": "p", "scrapeOptions": LONG},
-        "scrapeOptions.timeout:",
-    ),
-    (
         endpoints.CREATE_MONITOR,
         {"name": "m", "schedule": SCHEDULE, "targets": TARGETS},
         "targets[1].scrapeOptions.timeout: must be",

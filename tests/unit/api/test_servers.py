@@ -29,7 +29,6 @@ from airflow_provider_webdata.api.exchange import Reader, prepare
 from airflow_provider_webdata.api.models import CrawlRequest, ScrapeRequest
 from airflow_provider_webdata.api.servers import (
     HOSTED,
-    HOSTED_SERVICE,
     PLACEHOLDER_KEY,
     SELF_HOSTED,
     UNKNOWN,
@@ -46,8 +45,8 @@ PAGE = b'<!DOCTYPE html>\n<html lang="en">\n<body>\n<pre>Cannot GET /v2/agent</p
 @pytest.mark.parametrize(
     ("base_url", "declared", "server"),
     [
-        (HOSTED_URL, None, HOSTED_SERVICE),
-        (f"{HOSTED_URL}/v2", "hosted", HOSTED_SERVICE),
+        (HOSTED_URL, None, HOSTED),
+        (f"{HOSTED_URL}/v2", "hosted", HOSTED),
         (OWN, None, UNKNOWN),
         ("https://api.firecrawl.dev.internal", None, UNKNOWN),
         (OWN, "hosted", HOSTED),
@@ -113,7 +112,6 @@ SOME_ENGINES = {"code": "SCRAPE_ALL_ENGINES_FAILED", "error": "All engines faile
 FIND = {"alexandria": [{"provider": "catalog", "capability": "find-tools"}]}
 NO_KEY = {"code": "BAD_REQUEST", "error": "Unrecognized key in body", "details": [{"keys": ["alexandria"], "message": "Unrecognized key: \"alexandria\""}]}  # fmt: skip # noqa: E501
 NO_DATABASE = {"error": "Feedback requires database authentication.", "feedbackErrorCode": "DB_DISABLED"}
-NO_SUCH_FEEDBACK = {"error": "Invalid request body", "details": [{"code": "invalid_value", "values": ["search", "scrape", "parse", "map"], "path": ["endpoint"], "message": "Invalid option"}], "feedbackErrorCode": "INVALID_BODY"}  # fmt: skip # noqa: E501
 PROMPT = {"url": "https://example.com/", "prompt": "only the blog"}
 NO_PROMPT = {"error": "Failed to process natural language prompt. Please try rephrasing."}
 KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
@@ -128,11 +126,8 @@ KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
         (endpoints.LIST_SESSIONS, {}, 500, UNKNOWN_ERROR, ["self-hosted"], "it has no browser service"),
         (endpoints.OPEN_SESSION, {}, 503, {"error": "Browser is not configured"}, KINDS, "no browser service"),
         (endpoints.INTERACT_WITH_SCRAPE, {}, 501, {"error": "Not available"}, KINDS, "it keeps no scrapes"),
-        (endpoints.ASK, {}, 503, {"error": "support_agent_unavailable"}, KINDS, "it has no support agent"),
-        (endpoints.FEEDBACK, {}, 503, NO_DATABASE, KINDS, "it stores no feedback"),
-        (endpoints.SEARCH_FEEDBACK, {}, 503, NO_DATABASE, KINDS, "it stores no feedback"),
-        (endpoints.PROVIDER_FEEDBACK, {"endpoint": "alexandria"}, 400, NO_SUCH_FEEDBACK, KINDS, "it has no data prov"),
-        (endpoints.LIST_AGENTS, {}, 404, PAGE, KINDS, "it has no agent"),
+        (endpoints.QUEUE_STATUS, {}, 503, NO_DATABASE, KINDS, "it has no database. Start it with one"),
+        (endpoints.DEVELOPER_SEARCH, {}, 404, PAGE, KINDS, "it has no such search"),
         (endpoints.QUEUE_STATUS, {}, 404, PAGE, KINDS, 'it has no such operation. Check "Base URL"'),
         (endpoints.SCRAPE, {"mobile": True}, 500, NO_ENGINE, KINDS, "supports the option. Omit it, .* \\(mobile\\)"),
         (endpoints.SCRAPE, {"formats": ["audio"]}, 500, NO_ENGINE, KINDS, "\\(format audio\\)"),

@@ -36,8 +36,6 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
         None,
         120,
     ),
-    (endpoints.START_EXTRACT, {"urls": ["a.example"]}, None, 60),
-    (endpoints.START_EXTRACT, {"prompt": "p"}, None, 120),
     (endpoints.START_AGENT, {"prompt": "p"}, None, 120),
     (endpoints.OPEN_SESSION, {"ttl": 3600}, None, 60),
     (endpoints.EXECUTE, {"code": "1"}, None, 30),
@@ -45,12 +43,11 @@ TIMES: list[tuple[Any, dict[str, Any] | None, dict[str, Any] | None, float]] = [
     # The scrape may have to be repeated first.
     (endpoints.INTERACT_WITH_SCRAPE, {"code": "1"}, None, 330),
     (endpoints.INTERACT_WITH_SCRAPE, {"prompt": "p", "timeout": 300}, None, 600),
-    (endpoints.ASK, {"question": "q"}, None, 65),
 ]
 
 
 @pytest.mark.rule("scrape-timeout", "scrape-time", "search-timeout", "parse-timeout", "code-timeout")
-@pytest.mark.rule("provider-timeout", "support-statuses")
+@pytest.mark.rule("provider-timeout")
 @pytest.mark.parametrize(("endpoint", "fields", "extra", "seconds"), TIMES)
 def test_reading_outlasts_the_service(endpoint: Any, fields: Any, extra: Any, seconds: float) -> None:
     body = None if fields is None else endpoint.request().model_validate(fields)

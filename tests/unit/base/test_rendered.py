@@ -18,7 +18,6 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.monitor import (
     WebDataCreateMonitorOperator,
@@ -126,7 +125,6 @@ def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.M
         (WebDataInteractOperator, "scrape_id", {"steps": ["1"]}),
         (WebDataParseOperator, "file", {}),
         (WebDataBatchSearchOperator, "queries", {}),
-        (WebDataExtractOperator, "urls", {"prompt": "x", "via": "scrape"}),
         (WebDataRunMonitorOperator, "monitor_id", {}),
         (WebDataJobSensor, "job_id", {"kind": "crawl"}),
         (WebDataMonitorCheckSensor, "check_id", {"monitor_id": "m"}),
@@ -185,15 +183,8 @@ class Plan(BaseModel):
     price: float
 
 
-@pytest.mark.parametrize(
-    ("operator", "arguments"),
-    [
-        (WebDataAgentOperator, {"prompt": "{{ 'Cheapest' }}"}),
-        (WebDataExtractOperator, {"urls": ["https://a.example/"], "via": "extract"}),
-    ],
-)
-def test_a_pydantic_model_is_not_rendered(operator: Any, arguments: Any) -> None:
-    task = operator(task_id="t", schema=Plan, **arguments)
+def test_a_pydantic_model_is_not_rendered() -> None:
+    task = WebDataAgentOperator(task_id="t", schema=Plan, prompt="{{ 'Cheapest' }}")
     task.render_template_fields(context_of(TaskInstance()))
     assert request_body(task)["schema"] == Plan.model_json_schema()
 

@@ -14,17 +14,10 @@ from tests.support.tables import each_row
 # What is written to tables by now: a column that is renamed or retyped breaks whoever reads them.
 STABLE = {
     "link": "url:text title:text description:text extra:json",
-    "activity": "id:text endpoint:text api_version:text created_at:text target:text extra:json",
-    "credit_period": "start_date:text end_date:text api_key:text total_credits:number credits_used:number extra:json",
-    "monitor_check": "monitor_name:text id:text monitor_id:text status:text trigger:text scheduled_for:text "
-    "started_at:text finished_at:text estimated_credits:number actual_credits:number billing_status:text error:text "
-    "created_at:text summary:json extra:json",
     "generic": "extra:json",
     "data_tool": "query:text source:text id:text provider:text capability:text name:text description:text "
     "credits_cost:number per_record:boolean options:json response:json extra:json",
     "provider_record": "call:integer tool:text error:json extra:json",
-    "developer": "id:text type:text url:text title:text passages:json license:json extra:json",
-    "paper": "paper_id:text primary_id:text title:text abstract:text score:number ids:json signals:json extra:json",
     "retrieval": "id:text url:text title:text text:text metadata:json digest:text extra:json",
     "search_images": "query:text source:text position:integer url:text title:text image_url:text image_width:integer "
     "image_height:integer extra:json",

@@ -148,5 +148,5 @@ def test_no_call_that_bills_replaces_the_sequence():
     # The loop appends the subclasses to the list it iterates over.
     for cls in found:
         found += cls.__subclasses__()
-    assert len(found) > 8
+    assert len(found) > 6
     assert not [cls for cls in found[1:] if {"call", "execute"} & vars(cls).keys()]

@@ -16,7 +16,6 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.observability.stats import Stats
 
 from airflow_provider_webdata.cli import get_commands
-from airflow_provider_webdata.operators.account import WebDataAccountOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
@@ -371,7 +370,6 @@ IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     (WebDataCrawlOperator, {**CRAWL, "quality": 5, "limit": 4}, "min_items=5 can never pass with limit=4; raise limit"),
     (WebDataScrapeOperator, {**CRAWL, "quality": 2}, "min_items=2 can never pass: the task has one result"),
     (WebDataMapOperator, {**CRAWL, "quality": PAGED}, "applies to pages, and the task returns none; omit it"),
-    (WebDataAccountOperator, {"task_id": "t", "what": "credits", "quality": PAGED}, "applies to pages"),
     (WebDataSearchOperator, {"task_id": "t", "query": "q", "quality": PAGED}, "or request formats in scrape_options"),
     (WebDataJobSensor, {"task_id": "t", "kind": "agent", "job_id": "1", "quality": PAGED}, "applies to pages"),
     (

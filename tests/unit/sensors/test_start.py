@@ -246,7 +246,7 @@ REFUSED = {
     "otherwise": (check_sensor, {"otherwise": "fail"}, "otherwise must be one of wait, skip"),
     "pages": (check_sensor, {"include_pages": "interesting"}, "include_pages must be"),
     "after": (check_sensor, {"after": "yesterday"}, "after must be a time in ISO 8601"),
-    "kind of a job": (job_sensor, {"kind": "map"}, "kind must be one of crawl, batch_scrape, extract, agent"),
+    "kind of a job": (job_sensor, {"kind": "map"}, "kind must be one of crawl, batch_scrape, agent"),
     "no job": (job_sensor, {"job_id": ""}, "job_id must name a job"),
     "ratio": (
         job_sensor,

@@ -33,12 +33,6 @@ from airflow_provider_webdata.states.outcomes import JobOutcome
             ("batch_scrape.completed", "batch_scrape.failed"),
         ),
         (
-            "extract",
-            "extract job",
-            ["started", "completed", "failed"],
-            ("extract.completed", "extract.failed"),
-        ),
-        (
             "agent",
             "agent run",
             ["started", "completed", "failed", "cancelled"],
@@ -51,7 +45,7 @@ def test_kinds(kind: JobKind, name: str, asked: list[str], last: tuple[str, ...]
     assert (name_of(kind), events_to_ask_for(kind), last_events(kind)) == (name, asked, last)
 
 
-@pytest.mark.parametrize("given", ["batch", "", None, 3])
+@pytest.mark.parametrize("given", ["batch", "extract", "", None, 3])
 def test_unknown_kind(given: Any) -> None:
     words = f"kind must be one of {', '.join(ALL_JOB_KINDS)} (given: {given!r})"
     with pytest.raises(ArgumentError) as caught:
@@ -75,7 +69,7 @@ def test_credits(used: Any, known: float | None) -> None:
 
 
 @pytest.mark.rule("job-scraping", "job-completed", "job-failed", "job-cancelled", "job-status")
-@pytest.mark.rule("extract-status", "agent-status")
+@pytest.mark.rule("agent-status")
 @pytest.mark.parametrize(
     ("state", "is_over", "is_alive"),
     [
@@ -113,7 +107,11 @@ def test_progress(view: JobView, words: str) -> None:
     [
         (JobView("crawl", "j", "completed"), "done", None),
         (JobView("crawl", "j", "failed", error="blocked"), "failed", "crawl j failed: blocked"),
-        (JobView("extract", "j", "failed"), "failed", "extract job j failed: the service gives no reason"),
+        (
+            JobView("batch_scrape", "j", "failed"),
+            "failed",
+            "batch scrape j failed: the service gives no reason",
+        ),
         (JobView("agent", "j", "cancelled", error="x"), "failed", "agent run j was canceled"),
     ],
 )

@@ -97,16 +97,17 @@ def test_a_call_that_may_exceed_the_credits_is_not_sent(
 def test_a_call_without_a_documented_price_is_sent_on_request_only(
     begin: Callable[..., Run], sandbox: SandboxServer
 ) -> None:
-    (result,) = results(begin(), cases("search_government"), {})
+    names = ("search_papers", "get_paper")
+    *_, result = results(begin(), cases(*names), {})
     assert result.outcome == "not run"
     assert "no documented bound" in result.reason
-    assert sandbox.control.requests() == []
-    (result,) = results(begin(unbounded=True), cases("search_government"), {})
+    assert [request["path"] for request in sandbox.control.requests()] == ["/v2/search/research/papers"]
+    *_, result = results(begin(unbounded=True), cases(*names), {})
     assert result.outcome == "ok"
 
 
 def test_the_calls_of_a_server_that_does_not_bill_are_all_sent(begin: Callable[..., Run]) -> None:
-    found = results(begin(0, SELF_HOSTED), cases("scrape", "search_government"), {})
+    found = results(begin(0, SELF_HOSTED), cases("scrape", "search_papers"), {})
     assert [(result.outcome, result.credits, result.at_most) for result in found] == [("ok", 0, 0)] * 2
 
 

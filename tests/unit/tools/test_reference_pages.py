@@ -98,10 +98,10 @@ def test_types_are_short(annotation: str, shown: str) -> None:
 
 
 def test_a_page_keeps_its_text_around_the_marks() -> None:
-    page = "# A\n\n<!-- arguments of WebDataAccountOperator -->\n<!-- end -->\n\nText.\n"
+    page = "# A\n\n<!-- arguments of WebDataCreditUsageOperator -->\n<!-- end -->\n\nText.\n"
     once = filled(page, "operators/a.md")
     assert once.startswith(
-        "# A\n\n<!-- arguments of WebDataAccountOperator -->\n\n| `WebDataAccountOperator` | Type |"
+        "# A\n\n<!-- arguments of WebDataCreditUsageOperator -->\n\n| `WebDataCreditUsageOperator` | Type |"
     )
     assert once.endswith("\n\n<!-- end of arguments -->\n\nText.\n")
     assert filled(once, "operators/a.md") == once

@@ -37,7 +37,7 @@ from sqlalchemy.orm import Session
 from airflow_provider_webdata.airflow_db.errors import ContendedError
 from airflow_provider_webdata.assets.job import job_asset
 from airflow_provider_webdata.assets.monitor import monitor_asset
-from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.common.job_kinds import DELIVERED_KINDS
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.inbox_server.storage import asset_events
 from airflow_provider_webdata.inbox_server.storage.asset_events import AssetEvents
@@ -590,12 +590,12 @@ def test_facts_are_those_of_the_body_whatever_its_size(sqlite_airflow: Airflow, 
 
 @pytest.mark.rule("event-job-completed", "event-extract", "event-agent")
 def test_one_event_for_each_completed_job(airflow: Airflow) -> None:
-    airflow.schedule(*map(job_asset, ALL_JOB_KINDS), job_asset("crawl", "other"))
+    airflow.schedule(*map(job_asset, DELIVERED_KINDS), job_asset("crawl", "other"))
     names = {"dag_id": "d", "task_id": "t"}
     airflow.store.add(
         [
             delivery
-            for kind in ALL_JOB_KINDS
+            for kind in DELIVERED_KINDS
             for delivery in (
                 completed_job(kind, f"{kind}-1", metadata=names, data=[{"creditsUsed": 7, "data": "x"}]),
                 # The service repeats the event with another id, and reports other events.
@@ -607,8 +607,8 @@ def test_one_event_for_each_completed_job(airflow: Airflow) -> None:
         ]
     )
     airflow.run_all(airflow.events())
-    assert {kind: airflow.runs(f"on_{number}") for number, kind in enumerate(ALL_JOB_KINDS)} == {
-        kind: [[f"{kind}-1"], [f"{kind}-2"]] for kind in ALL_JOB_KINDS
+    assert {kind: airflow.runs(f"on_{number}") for number, kind in enumerate(DELIVERED_KINDS)} == {
+        kind: [[f"{kind}-1"], [f"{kind}-2"]] for kind in DELIVERED_KINDS
     }
     assert airflow.runs("on_4") == []
     assert airflow.extras()[0]["payload"] == {

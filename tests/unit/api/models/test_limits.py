@@ -29,7 +29,6 @@ from tests.unit.api.models.tables import (
 )
 
 VIEWPORT = {"width": 1, "height": 1}
-FEEDBACK = {"endpoint": "scrape", "jobId": UUID, "rating": "good", "note": "n"}
 
 
 def search(**fields: Any) -> Body:
@@ -90,9 +89,6 @@ ROWS: dict[str, Row] = {
     "web address": (
         m.ScrapeRequest, lambda v: {"url": v}, "url", ["https://a.example/x?y#z", "a.example", "HTTP://A.EXAMPLE"],
         ["", " ", "ftp://a.example", "https://", "https:///x", "https://a .example", "a b", 5, None]),
-    "whole address": (
-        m.FeedbackRequest, lambda v: {**FEEDBACK, "url": v}, "url", ["https://a.example"],
-        ["a.example", "ftp://a.example", "https://", "", 5]),
     "receiver": (
         m.BatchScrapeRequest, lambda v: {"urls": [SITE], "webhook": {"url": v}}, "webhook.url",
         ["https://example.com/a?b=c", "https://example.com:8443", "http://127.0.0.1:8080/x", "http://[::1]:9/x",
@@ -109,12 +105,6 @@ ROWS: dict[str, Row] = {
     "day": (
         m.PaperSearchRequest, lambda v: search(to=v), "to", ["2026-01-31", "2024-02-29"],
         ["2026-02-31", "20260131", "31.01.2026", "2026-1-1", "", 5]),
-    "label": (
-        m.FeedbackRequest, lambda v: {**FEEDBACK, "issues": v}, "issues",
-        [["a"], ["missing_markdown", "a-b", "9"], ["x" * 80]], [["A"], ["_a"], ["x" * 81], ["a b"], ["a"] * 21, "a"]),
-    "size of an object": (
-        m.FeedbackRequest, lambda v: {**FEEDBACK, "metadata": v}, "metadata", [{}, {"a": "x" * 8184}],
-        [{"a": "x" * 8185}, "x", []]),
     "code": (
         m.ExecuteRequest, lambda v: {"code": v}, "code",
         ["x", " ", "x" * 100_000, "ä" * 50_000, "\n", "𐍈" * 25_000],
@@ -208,8 +198,8 @@ ROWS: dict[str, Row] = {
 @pytest.mark.rule("action-pdf", "threat-lists", "threat-tlds", "search-query", "search-limit", "search-safe")
 @pytest.mark.rule("search-sources", "search-categories", "search-domains", "search-tbs", "search-location")
 @pytest.mark.rule("crawl-delay", "batch-append", "webhook-url", "webhook-metadata", "webhook-headers")
-@pytest.mark.rule("parse-formats", "parse-unsupported", "code-text", "research-days", "feedback-issues")
-@pytest.mark.rule("feedback-details", "monitor-notification", "target-search-window", "target-crawl-options")
+@pytest.mark.rule("parse-formats", "parse-unsupported", "code-text", "research-days")
+@pytest.mark.rule("monitor-notification", "target-search-window", "target-crawl-options")
 @pytest.mark.rule("target-ids", "target-no-scrape-options")
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
 def test_values(row: Row) -> None:
@@ -248,12 +238,8 @@ MAY_BE_BLANK = {
     "formats.0.prompt",
     "formats.0.tag",
     "goal",
-    "missingContent.0.description",
-    "note",
     "profile.name",
-    "querySuggestions",
     "sources.0",
-    "valuableSources.0.reason",
 }
 
 

@@ -23,7 +23,6 @@ ODD = [None, [None], {"a": 1}, "odd", 10**400, -(10**30), True, 1.5]
 NEEDED = {
     *(
         "JobProgress next",
-        "AgentRuns next",
         "MonitorCheckResponse next",
         "MonitorCheckDetail next",
     ),
@@ -133,7 +132,7 @@ def test_an_odd_value_beside_the_results_costs_nothing() -> None:
                     # The entry of a list is skipped.
                     refused.add(name)
     assert refused - required == NEEDED
-    assert len(tried) > 250
+    assert len(tried) > 200
 
 
 @pytest.mark.rule("odd-values")
@@ -152,4 +151,4 @@ def test_entries_of_a_list_that_are_no_results_are_skipped_and_counted() -> None
             found = model.model_validate(changed(body, path, [None, *place, 5]), context=odd)
             assert found.to_wire() == body, name
             assert odd.skipped == {path[-1]: 2}, name
-    assert len(tried) > 25
+    assert len(tried) > 20

@@ -75,7 +75,6 @@ SENT: list[tuple[Model, Body, Body]] = [
      at_site(formats=[{"type": "json", "schema": m.Viewport.model_json_schema()}])),
     # None is sent only where the service documents null; defaults are not sent.
     (m.SearchRequest, search(limit=None, scrapeOptions={"maxAge": None}), search(scrapeOptions={})),
-    (m.ExtractRequest, prompt(urls=[], integration=None), prompt(urls=[], integration=None)),
     (m.MonitorUpdateRequest, {"goal": None}, {"goal": None}),
     (m.ScrapeRequest, at_site(formats=["markdown", {"type": "changeTracking", "tag": None}], parsers=[]),
      at_site(formats=["markdown", {"type": "changeTracking", "tag": None}], parsers=[])),
@@ -118,7 +117,6 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.ScrapeRequest, at_site(maxAge=1, max_age=1), "", "'maxAge' and 'max_age'"),
     (m.SearchRequest, search(only_main_content=True), "only_main_content", "move it to 'scrapeOptions'"),
     (m.CrawlRequest, at_site(formats=["html"]), "formats", "move it to 'scrapeOptions'"),
-    (m.ExtractRequest, prompt(formats=["html"]), "formats", "move it to 'scrapeOptions'"),
     (m.InteractRequest, {"saveChanges": True}, "saveChanges", "move it to 'profile'"),
     (m.ScrapeTarget, {**SCRAPE_TARGET, "formats": []}, "formats", "move it to 'scrapeOptions'"),
     (m.CrawlTarget, at_site(type="crawl", limit=1), "limit", "move it to 'crawlOptions'"),
@@ -176,7 +174,6 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.MonitorUpdateRequest, {"webhook": None, "name": "n"}, "", "only change it"),
     (m.MonitorUpdateRequest, {"targets": [SEARCH_TARGET], "goal": None, "judgeEnabled": True}, "",
      "needs a non-blank goal"),
-    (m.ExtractRequest, {"urls": [], "schema": {}, "enableWebSearch": True}, "", "'urls' or 'prompt' is required"),
     (m.ScrapeInteractRequest, {"language": "bash"}, "", "'code' or 'prompt'"),
     (m.AgentRequest, prompt(exchange=APPROVAL), "", "also set its 'threadId'"),
     (m.AgentRequest, prompt(exchange=REFUSAL, mode="chat"), "", "also set its 'threadId'"),
@@ -233,8 +230,6 @@ WARNED: list[tuple[Model, Body | None, Body, list[str]]] = [
     (m.MapRequest, at_site(sitemap="only", ignoreCache=True), at_site(sitemap="skip", ignoreCache=True),
      ["ignoreCache"]),
     (m.MapRequest, None, at_site(includePaths=["/a", "?"], excludePaths=["("]), ["includePaths: '?'", "excludePaths"]),
-    (m.ExtractRequest, prompt(urls=["a.example"] * 10), prompt(urls=["a.example"] * 11), ["urls"]),
-    (m.ExtractRequest, {"urls": ["a.example"], "schema": {}}, {"urls": ["a.example"]}, ["neither prompt nor"]),
     (m.AgentRequest, prompt(maxCredits=2500), prompt(maxCredits=2501), ["maxCredits"]),
     (m.AgentRequest, prompt(strictConstrainToURLs=True, urls=["a.example"]), prompt(strictConstrainToURLs=True),
      ["strictConstrainToURLs"]),
@@ -307,7 +302,7 @@ def test_sent(model: Model, given: Body, wire: Body) -> None:
 @pytest.mark.rule("zdr-excludes", "scrape-zero-data-retention", "crawl-zero-data-retention")
 @pytest.mark.rule("search-zero-data-retention", "search-sources", "search-categories", "search-domains")
 @pytest.mark.rule("target-domains", "schedule-form", "monitor-webhook-stays", "monitor-update-empty")
-@pytest.mark.rule("monitor-clear-goal", "extract-source", "scrape-interact", "agent-exchange")
+@pytest.mark.rule("monitor-clear-goal", "scrape-interact", "agent-exchange")
 @pytest.mark.rule("developer-scope", "research-paper")
 @pytest.mark.parametrize(("model", "body", "path", "words"), REFUSED, ids=ids(REFUSED))
 def test_refused(model: Model, body: Body, path: str, words: str) -> None:
@@ -318,7 +313,7 @@ def test_refused(model: Model, body: Body, path: str, words: str) -> None:
 
 @pytest.mark.rule("scrape-store", "scrape-wait-for", "scrape-waits-together", "scrape-lockdown")
 @pytest.mark.rule("format-screenshot", "search-scrape-options", "search-change-tracking", "crawl-paths")
-@pytest.mark.rule("crawl-limit", "crawl-delay", "batch-ignore-invalid-urls", "extract-source", "agent-urls")
+@pytest.mark.rule("crawl-limit", "crawl-delay", "batch-ignore-invalid-urls", "agent-urls")
 @pytest.mark.rule(
     "agent-free-runs", "session-ttl", "target-crawl-limit", "target-crawl-depth", "monitor-update"
 )
@@ -411,16 +406,15 @@ def test_a_search_target_needs_a_goal_unless_judging_is_off(goal: Body, allowed:
     assert (found == {}) is allowed
 
 
-@pytest.mark.rule("batch-ignore-invalid-urls", "search-ignore-invalid-urls", "extract-ignore-invalid-urls")
-@pytest.mark.parametrize("model", [m.BatchScrapeRequest, m.ExtractRequest])
-def test_bad_urls_are_left_to_the_service_where_it_drops_them(model: Model) -> None:
+@pytest.mark.rule("batch-ignore-invalid-urls", "search-ignore-invalid-urls")
+def test_bad_urls_are_left_to_the_service_where_it_drops_them() -> None:
     body = {"urls": [SITE, "https://", "a b"]}
-    request = model.model_validate({**body, "ignoreInvalidURLs": True})
+    request = m.BatchScrapeRequest.model_validate({**body, "ignoreInvalidURLs": True})
     assert request.to_wire()["urls"] == body["urls"]
     assert any(text.startswith("urls: 2 of 3 are invalid") for text in request.warnings())
     for unless in ({}, {"ignoreInvalidURLs": False}):
         with pytest.raises(ValidationError, match="the URL has no host"):
-            model.model_validate({**body, **unless})
+            m.BatchScrapeRequest.model_validate({**body, **unless})
 
 
 @pytest.mark.rule("scrape-headers")
@@ -543,40 +537,3 @@ def test_a_request_reads_its_own_json() -> None:
         "limit": 5,
         "scrapeOptions": {"formats": ["markdown", {"type": "html"}]},
     }
-
-
-SOURCES = [{"url": "https://a.example/x"}]
-SAID = {
-    "valuableSources": SOURCES,
-    "missingContent": [{"topic": "t"}],
-    "querySuggestions": "q",
-    "issues": ["slow"],
-    "note": "n",
-    "url": SITE,
-    "pageNumbers": [1],
-    "tags": ["mine"],
-    "metadata": {"a": 1},
-}
-NEEDED = {
-    "good": {"valuableSources"},
-    "partial": {"valuableSources", "missingContent"},
-    "bad": {"missingContent", "querySuggestions"},
-}
-
-
-@pytest.mark.rule("feedback-substance")
-@pytest.mark.parametrize("rating", NEEDED)
-def test_feedback_on_a_search_says_what_its_rating_asks_for(rating: str) -> None:
-    assert problems(m.SearchFeedbackRequest, {"rating": rating})
-    for said in ("valuableSources", "missingContent", "querySuggestions"):
-        found = problems(m.SearchFeedbackRequest, {"rating": rating, said: SAID[said]})
-        assert (found == {}) is (said in NEEDED[rating]), said
-
-
-@pytest.mark.rule("feedback-substance")
-def test_other_feedback_says_anything_but_labels_of_the_caller() -> None:
-    rated = {"endpoint": "map", "jobId": UUID, "rating": "bad"}
-    assert problems(m.FeedbackRequest, rated)
-    for said, value in SAID.items():
-        found = problems(m.FeedbackRequest, {**rated, said: value})
-        assert (found == {}) is (said not in ("tags", "metadata")), said

@@ -252,15 +252,6 @@ SESSION = {
     "createdAt": 1_800_000_000,
     "expiresAt": None,
 }
-EXTRACTED = {
-    "success": True,
-    "status": "completed",
-    "data": [{"a": 1}],
-    "tokensUsed": 15,
-    "creditsUsed": 1.5,
-    "sources": {},
-}
-
 # fmt: off
 DOCUMENTED: list[tuple[type[m.ResponseModel], Body]] = [
     (m.SearchResponse, SEARCH),
@@ -282,8 +273,6 @@ DOCUMENTED: list[tuple[type[m.ResponseModel], Body]] = [
     (m.ActiveCrawls, {"success": True, "crawls": [ACTIVE, {"id": UUID}]}),
     (m.CrawlParamsResponse,
      {"success": True, "data": {"includePaths": ["/a"], "maxDepth": 2, "delay": 500, "deduplicateSimilarURLs": True}}),
-    (m.ExtractStatus, EXTRACTED),
-    (m.ExtractStatus, {"success": False, "status": "failed", "error": "x", "data": []}),
     (m.AgentStatus, {"success": True, "status": "completed", "data": {"a": []}, "model": "spark-2", "creditsUsed": 9}),
     (m.AgentStatus, {"success": True, "status": "pausing", "partial": {"a": 1}, "stopReason": "x"}),
     # Sessions.
@@ -307,16 +296,6 @@ DOCUMENTED: list[tuple[type[m.ResponseModel], Body]] = [
      {"success": True, "jobsInQueue": 1, "activeJobsInQueue": 0, "waitingJobsInQueue": 1, "maxConcurrency": 2,
       "mostRecentSuccess": None}),
     (m.Activity, {"success": True, "data": [ITEM, {}], "cursor": None, "has_more": False}),
-    # Support.
-    (m.AskResponse,
-     {"requestId": "r", "answer": "a", "confidence": "high", "fixParameters": {"waitFor": 5000}, "feedback": None,
-      "validation": {"tested": True, "result": "success", "evidence": "e"}, "durationMs": 18_000}),
-    (m.AskResponse, {"answer": "", "feedback": {"blockedBy": "b", "attempted": ["logs"]}, "validation": None}),
-    # Feedback.
-    (m.FeedbackResponse,
-     {"success": True, "feedbackId": UUID, "creditsRefunded": 1, "creditsRefundedToday": 3, "dailyRefundCap": 100}),
-    (m.FeedbackResponse,
-     {"feedbackId": None, "creditsRefunded": 0.5, "alreadySubmitted": True, "dailyCapReached": True, "warning": "w"}),
     # Indexes.
     (
         m.DeveloperSearchResponse,
@@ -360,10 +339,6 @@ DOCUMENTED: list[tuple[type[m.ResponseModel], Body]] = [
             "passages": [{"text": "p", "score": 0.25}],
         },
     ),
-    (
-        m.GovernmentSearchResponse,
-        {"success": True, "data": {"web": [{"url": "u", "title": "t", "position": 1}]}},
-    ),
 ]
 # fmt: on
 
@@ -382,11 +357,9 @@ DOCUMENTED: list[tuple[type[m.ResponseModel], Body]] = [
 @pytest.mark.rule("job-warning", "job-errors", "crawl-active", "crawl-preview", "map-links")
 @pytest.mark.rule("team-credits-history", "team-tokens", "team-queue", "team-activity", "team-concurrency")
 @pytest.mark.rule("parse-answer", "session-answer", "session-list", "session-close", "code-result")
-@pytest.mark.rule(
-    "scrape-interact", "scrape-interact-stop", "extract-answer", "extract-status", "extract-bill"
-)
-@pytest.mark.rule("agent-answer", "agent-status", "feedback-answer", "feedback-once", "developer-answer")
-@pytest.mark.rule("research-papers", "research-one", "research-similar-answer", "government-answer")
+@pytest.mark.rule("scrape-interact", "scrape-interact-stop")
+@pytest.mark.rule("agent-answer", "agent-status", "developer-answer")
+@pytest.mark.rule("research-papers", "research-one", "research-similar-answer")
 @pytest.mark.parametrize("model, body", DOCUMENTED, ids=ids(DOCUMENTED))
 def test_a_documented_answer_is_kept(model: type[m.ResponseModel], body: Body) -> None:
     """As are the fields of a newer service, at any depth."""
@@ -428,7 +401,6 @@ ODD: list[tuple[type[m.ResponseModel], Body]] = [
     (m.MonitorCheck, {"id": "c", "status": "skipped_no_credits", "targetResults": {}}),
     (m.MonitorCheckPage, {"diff": "-a", "snapshot": "x", "status": "brand-new"}),
     # An odd field must not cost an answer that was billed.
-    (m.ExtractStatus, {"status": "completed", "data": "text", "expiresAt": 5, "tokensUsed": "many", "error": []}),
     (m.AgentStatus, {"status": "completed", "data": [1], "expiresAt": {}, "creditsUsed": "few", "model": 2}),
     (m.ExecuteResult, {"success": True, "stdout": ["a"], "exitCode": "none", "killed": {}, "error": {"a": 1}}),
     (m.InteractSession, {"id": "s", "cdpUrl": {"url": SECRET}, "expiresAt": 1.5, "streamWebView": "perhaps"}),
@@ -454,7 +426,6 @@ NO_ANSWERS: list[tuple[type[m.ResponseModel], Any]] = [
     (m.JobStatus, {"success": True}),
     (m.JobStatus, {"status": None}),
     (m.JobStatus, {"status": "completed", "data": {}}),
-    (m.ExtractStatus, {"success": True}),
     (m.AgentStatus, {"data": {}}),
     (m.InteractSessions, {"success": True}),
 ]

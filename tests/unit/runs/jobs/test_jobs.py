@@ -20,7 +20,6 @@ from airflow_provider_webdata.inbox.wire import is_key
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.operators.extract import WebDataExtractOperator
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.runs.failures import too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
@@ -30,7 +29,6 @@ from airflow_provider_webdata.states.jobs import events_to_ask_for, last_events
 OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
     (WebDataBatchScrapeOperator, {"urls": ["https://example.com/"]}),
     (WebDataCrawlOperator, {"url": "https://example.com/"}),
-    (WebDataExtractOperator, {"prompt": "p"}),
     (WebDataAgentOperator, {"prompt": "p"}),
 ]
 
@@ -61,7 +59,7 @@ def test_a_crawl_has_a_limit() -> None:
 # Events.
 
 
-@pytest.mark.rule("webhook-events", "webhook-events-steps", "event-job-completed", "event-extract")
+@pytest.mark.rule("webhook-events", "webhook-events-steps", "event-job-completed")
 @pytest.mark.rule("event-agent", "event-names")
 @pytest.mark.parametrize("kind", ALL_JOB_KINDS)
 def test_events_are_asked_for_without_and_heard_with_prefix(kind: Any) -> None:
@@ -72,7 +70,6 @@ def test_events_are_asked_for_without_and_heard_with_prefix(kind: Any) -> None:
     model = {
         "crawl": models.CrawlRequest,
         "batch_scrape": models.BatchScrapeRequest,
-        "extract": models.ExtractRequest,
         "agent": models.AgentRequest,
     }[kind]
     body = (
