@@ -100,7 +100,7 @@ def open_inbox(api_server: Any) -> Any:
 
 
 def views() -> list[dict[str, str]]:
-    """Return the menu entry and the tabs. Airflow shows tabs on the tasks of every DAG, so an option hides them."""
+    """Return the menu entry and the tab. Airflow shows the tab on the tasks of every DAG, so an option hides it."""
     from airflow.configuration import conf
 
     # If the API server is published below a path, the page's address starts with it. A malformed address must not break
@@ -110,11 +110,9 @@ def views() -> list[dict[str, str]]:
     # Nor must a misspelled option.
     if conf.get("webdata", "ui_tabs", fallback="True").strip().lower() in _NO:
         return [page]
-    run = "dag_id={DAG_ID}&run_id={RUN_ID}"
-    task = f"{run}&task_id={{TASK_ID}}&map_index={{MAP_INDEX}}"
+    task = "dag_id={DAG_ID}&run_id={RUN_ID}&task_id={TASK_ID}&map_index={MAP_INDEX}"
     return [
         page,
-        {**page, "href": f"{root}/run?{run}", "destination": "dag_run", "url_route": "webdata_run"},
         {**page, "href": f"{root}/task?{task}", "destination": "task_instance", "url_route": TASK_ROUTE},
     ]
 
@@ -142,5 +140,5 @@ class WebDataPlugin(AirflowPlugin):
 
     @cached_property
     def external_views(self) -> list[dict[str, str]]:  # type: ignore[override]
-        """The menu entry and the tabs. Only the API server reads them and their configuration."""
+        """The menu entry and the tab. Only the API server reads them and their configuration."""
         return views()

@@ -29,11 +29,10 @@ CONN_ID = "bench"
 JOB_ID = f"job-{DELIVERIES // 10}"
 OURS = {
     "overview": f"{UI_PATH}/",
-    "deliveries": f"{UI_PATH}/deliveries",
-    "deliveries of an event": f"{UI_PATH}/deliveries?conn_id={CONN_ID}&event=monitor.check.completed",
-    "deliveries of a job": f"{UI_PATH}/deliveries?find={JOB_ID}",
-    "a delivery": f"{UI_PATH}/deliveries/delivery?id={DELIVERIES // 2}",
-    "waits": f"{UI_PATH}/waits",
+    "inbox": f"{UI_PATH}/inbox",
+    "inbox, of an event": f"{UI_PATH}/inbox?conn_id={CONN_ID}&event=monitor.check.completed",
+    "inbox, of a job": f"{UI_PATH}/inbox?find={JOB_ID}",
+    "a delivery": f"{UI_PATH}/inbox/delivery?id={DELIVERIES // 2}",
     "needs attention": f"{UI_PATH}/attention?days=7",
     "tab of a task": f"{UI_PATH}/task?dag_id=shop&run_id=run&task_id=crawl&map_index=-1",
 }

@@ -1,6 +1,6 @@
 """Pictures of the pages that `make up DATA=1` shows, in Airflow's frame, and of Airflow's own beside them.
 
-    python -m tools.pictures FOLDER [--pages overview,job*] [--widths 390,1440] [--schemes light,dark]
+    python -m tools.pictures FOLDER [--pages overview,task-*] [--widths 390,1440] [--schemes light,dark]
     python -m tools.pictures docs/images --docs
 
 Without `--pages`, it opens all of them; `--list` prints their names. A picture is as long as its page. `--docs` takes
@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, quote, unquote, urlencode, urlsplit
 import httpx
 from playwright.sync_api import Error, expect
 
-from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page
+from airflow_provider_webdata.common.page_urls import UI_PATH, monitor_page
 from demo.data import DAG_IDS
 from tests.support.browser import logged_in, save_small
 from tests.support.service import CONNECTION_ID
@@ -37,9 +37,8 @@ SCHEMES = ("light", "dark")
 LONGEST = 6000
 DOCS = {
     "ui-overview": ("overview", 1300, 1400),
-    "ui-check": ("check-prices", 1000, 560),
+    "ui-monitor": ("check-prices", 1300, 900),
     "ui-task": ("task-failed", 1300, 640),
-    "ui-run": ("run-docs_rag_refresh", 1300, 620),
 }
 """Pictures of the docs by file name: page, width, and height."""
 FRAME = "iframe[title='Web Data']"
@@ -60,12 +59,7 @@ def pages_of(stack: Stack) -> dict[str, str]:
             name: service.get(f"/v2/monitor/{monitor_id}/checks").json()["data"]
             for name, monitor_id in monitors.items()
         }
-        jobs = service.get("/v2/team/activity", params={"limit": 100}).json()["data"]
     prices, docs, tenders = "Competitor prices", "Lakehouse docs", "Bridge tenders"
-    kinds: dict[str, list[str]] = {}
-    for one in jobs:
-        kinds.setdefault(one["endpoint"], []).append(one["id"])
-    export, catalog, lost, crawled, cancelled = kinds["crawl"][:5]
     failed = next((one["id"] for one in checks[docs] if one["status"] == "failed"), checks[docs][0]["id"])
     partial = next(
         (one["id"] for one in checks[tenders] if one["status"] == "partial"), checks[tenders][0]["id"]
@@ -73,24 +67,16 @@ def pages_of(stack: Stack) -> dict[str, str]:
     changed = next(one["id"] for one in checks[prices] if one["summary"]["changed"])
     found = {
         "overview": f"{UI_PATH}/",
-        "jobs": f"{UI_PATH}/jobs",
-        "job-failed-pages": job_page(CONNECTION_ID, "crawl", crawled),
-        "job-running": job_page(CONNECTION_ID, "crawl", catalog),
-        "job-in-worker": job_page(CONNECTION_ID, "crawl", export),
-        "job-failed": job_page(CONNECTION_ID, "crawl", lost),
-        "job-cancelled": job_page(CONNECTION_ID, "crawl", cancelled),
-        "job-agent": job_page(CONNECTION_ID, "agent", kinds["agent"][0]),
         "monitors": f"{UI_PATH}/monitors",
         "monitor-prices": monitor_page(CONNECTION_ID, monitors[prices]),
         "monitor-docs": monitor_page(CONNECTION_ID, monitors[docs]),
-        "check-prices": check_page(CONNECTION_ID, monitors[prices], changed),
-        "check-failed": check_page(CONNECTION_ID, monitors[docs], failed),
-        "check-partial": check_page(CONNECTION_ID, monitors[tenders], partial),
-        "deliveries": f"{UI_PATH}/deliveries",
-        "deliveries-none": f"{UI_PATH}/deliveries?find=nothing-has-this-id",
-        "delivery": f"{UI_PATH}/deliveries/delivery?id=1",
-        "delivery-check": f"{UI_PATH}/deliveries?{urlencode({'event': 'monitor.check.completed'})}",
-        "waits": f"{UI_PATH}/waits",
+        "check-prices": monitor_page(CONNECTION_ID, monitors[prices], changed),
+        "check-failed": monitor_page(CONNECTION_ID, monitors[docs], failed),
+        "check-partial": monitor_page(CONNECTION_ID, monitors[tenders], partial),
+        "inbox": f"{UI_PATH}/inbox",
+        "inbox-none": f"{UI_PATH}/inbox?find=nothing-has-this-id",
+        "inbox-check": f"{UI_PATH}/inbox?{urlencode({'event': 'monitor.check.completed'})}",
+        "delivery": f"{UI_PATH}/inbox?id=1",
         "task-alone": f"{UI_PATH}/task?"
         + urlencode(
             {"dag_id": "competitor_prices", "run_id": runs["competitor_prices"], "task_id": "scrape_prices"}
@@ -105,8 +91,6 @@ def pages_of(stack: Stack) -> dict[str, str]:
         "airflow-xcoms": _task("competitor_prices", runs["competitor_prices"], "scrape_prices", tab="xcom"),
         "airflow-connections": "/connections",
     }
-    for dag_id, run_id in runs.items():
-        found[f"run-{dag_id}"] = f"{_run(dag_id, run_id)}/plugin/webdata_run"
     tasks: dict[str, tuple[str, str, str, int]] = {
         "task-rejected": ("competitor_prices", runs["competitor_prices"], "scrape_prices", -1),
         "task-mapped": ("competitor_prices", runs["competitor_prices"], "find_offers", 1),

@@ -102,6 +102,15 @@ def spent(
     return sorted(found.values(), key=lambda one: (-one.used, *one.key.values()))
 
 
+def reporting_dags(since: datetime, until: datetime | None = None) -> set[str]:
+    """Return the DAGs whose tasks reported credits at or after `since`, and before `until`."""
+    wanted = select(XComModel.dag_id).where(XComModel.key == CREDITS, XComModel.timestamp >= since).distinct()
+    if until is not None:
+        wanted = wanted.where(XComModel.timestamp < until)
+    with create_session() as session:
+        return set(session.scalars(wanted))
+
+
 def runs_since(dag_ids: Iterable[str], since: datetime) -> dict[str, int]:
     """Return the number of runs of each DAG that started at or after a time."""
     statement = (
@@ -126,15 +135,6 @@ def spent_by_day(since: datetime, unread: Counter[str] | None = None) -> dict[st
             by_day = found.setdefault(conn_id, {})
             by_day.setdefault(day, Counter())[row.dag_id] += credits["used"] * share
     return found
-
-
-def used_once(values: Iterable[Any]) -> float | None:
-    """Return the credits in some XComs `credits`, each job counted once; None if none of them is valid."""
-    jobs: dict[str, _Job] = {}
-    known = [
-        _without_known(credits, jobs)["used"] for credits in map(_credits, values) if credits is not None
-    ]
-    return sum(known) if known else None
 
 
 def stored_value(row: Any) -> Any:

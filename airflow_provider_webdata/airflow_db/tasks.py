@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 from datetime import datetime, timedelta
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.models.asset import AssetEvent, AssetModel, AssetWatcherModel
@@ -31,10 +30,8 @@ OPERATOR_PREFIX = "WebData"
 """Prefix of the names of this package's operators. A load has no connection to the service, and a task whose templates
 cannot be rendered has no rendered fields."""
 _MAX_XCOM = 2**16
-_MAX_OF_RUN = 2**13
 _MAX_HAPPENED = 100
-_MAX_IN_WORKERS = 500
-_STARTED = ("job_id", "check_id")
+STARTED = ("job_id", "check_id")
 """Keys of the XComs of a task that started a job or a check."""
 _MAX_EVENTS = 200
 _EVENT_DELAY = timedelta(days=1)
@@ -105,72 +102,33 @@ class Happened(NamedTuple):
     attempt: int = 1
 
 
-def waiting_dags() -> dict[str, int]:
-    """Return the number of tasks that wait for the service now, by DAG."""
+def waiting_dags() -> set[str]:
+    """Return the DAGs whose tasks wait for the service now, in a triggerer."""
     statement = (
-        select(TaskInstance.dag_id, func.count())
+        select(TaskInstance.dag_id)
         .join(Trigger, Trigger.id == TaskInstance.trigger_id)
         .where(Trigger.classpath.startswith(_TRIGGERS, autoescape=True))
-        .group_by(TaskInstance.dag_id)
+        .distinct()
     )
     with create_session() as session:
-        return {row[0]: row[1] for row in session.execute(statement)}
+        return set(session.scalars(statement))
 
 
-def stored_waits(
-    dag_ids: Collection[str], limit: int, offset: int = 0, until: datetime | None = None
-) -> list[StoredWait]:
-    """Return waits of these DAGs, the longest first. The trigger arguments of each must be decrypted.
+def waits_until(end: datetime, dag_ids: Collection[str], limit: int) -> list[StoredWait]:
+    """Return waits of these DAGs that Airflow ends before a time, the first to end first, or never.
 
-    :param until: return only waits that Airflow ends before this time, the first to end first, or never.
+    The trigger arguments of each must be decrypted.
     """
-    statement = _waiting().where(TaskInstance.dag_id.in_(dag_ids))
-    if until is not None:
-        end = TaskInstance.trigger_timeout
+    timeout = TaskInstance.trigger_timeout
+    statement = (
+        _waiting()
+        .where(TaskInstance.dag_id.in_(dag_ids), or_(timeout < end, timeout.is_(None)))
         # Databases sort NULL first or last.
-        statement = statement.where(or_(end < until, end.is_(None))).order_by(end.is_(None), end)
-    statement = statement.order_by(Trigger.created_date, Trigger.id)
+        .order_by(timeout.is_(None), timeout, Trigger.created_date, Trigger.id)
+        .limit(limit)
+    )
     with create_session() as session:
-        return _waits(session, statement.limit(limit).offset(offset))
-
-
-def waits_in_workers() -> list[StoredTask]:
-    """Return this package's tasks that wait in a worker or between two checks of a sensor, the longest first.
-
-    A task that started no job waits only if it is a sensor. A task that was deferred in this attempt waits no longer.
-    """
-    with create_session() as session:
-        rows = [row for row in session.execute(_in_workers()) if _rendered(row).get("webdata_conn_id")]
-        names = [TaskName(*row[:4]) for row in rows]
-        pushed = pushed_by(session, names, _STARTED) if names else {}
-        return [
-            stored_task_of(row, None, pushed.get(name, {})) for name, row in zip(names, rows, strict=True)
-        ]
-
-
-@cache
-def _in_workers() -> Any:
-    its_name = name_columns(TaskInstance)
-    has_started = (
-        select(XComModel.key).where(is_task(XComModel, its_name), XComModel.key.in_(_STARTED)).exists()
-    )
-    was_deferred = (
-        select(Log.id)
-        .where(
-            is_task(Log, its_name),
-            Log.try_number == TaskInstance.try_number,
-            Log.event == TaskInstanceState.DEFERRED.value,
-        )
-        .exists()
-    )
-    return (
-        task_rows()
-        .where(TaskInstance.state.in_((TaskInstanceState.RUNNING, TaskInstanceState.UP_FOR_RESCHEDULE)))
-        .where(cast(RenderedTaskInstanceFields.rendered_fields, String).contains('"webdata_conn_id"'))
-        .where(or_(TaskInstance.operator.endswith("Sensor"), has_started), ~was_deferred)
-        .order_by(TaskInstance.start_date, TaskInstance.task_id, TaskInstance.map_index)
-        .limit(_MAX_IN_WORKERS)
-    )
+        return _waits(session, statement)
 
 
 def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
@@ -184,39 +142,6 @@ def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
         return stored_task_of(row, waiting[0] if waiting else None, pushed.get(name, {}))
 
 
-def stored_tasks(
-    dag_id: str, run_id: str, keys: Collection[str], most: int, most_waits: int
-) -> list[StoredTask]:
-    """Return this package's tasks of a DAG run in the order of their start, and mapped ones by index.
-
-    Those that have not started are the last.
-    """
-    key_of_rendered = next(iter(RenderedTaskInstanceFields.__table__.primary_key))
-    order = (
-        # Databases sort NULL first or last.
-        TaskInstance.start_date.is_(None),
-        TaskInstance.start_date,
-        TaskInstance.task_id,
-        TaskInstance.map_index,
-    )
-    with create_session() as session:
-        rows = session.execute(
-            task_rows()
-            .where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id, is_ours())
-            .where(or_(TaskInstance.start_date.is_not(None), key_of_rendered.is_not(None)))
-            .order_by(*order)
-            .limit(most)
-        ).all()
-        found = {TaskName(*row[:4]): row for row in rows if is_row_of_ours(row)}
-        if not found:
-            return []
-        waits = _waiting().where(TaskInstance.dag_id == dag_id, TaskInstance.run_id == run_id)
-        waits = waits.order_by(*order).limit(most_waits)
-        waiting = {wait.task: wait for wait in _waits(session, waits)}
-        pushed = pushed_by(session, found, keys, longest=_MAX_OF_RUN)
-        return [stored_task_of(row, waiting.get(name), pushed.get(name, {})) for name, row in found.items()]
-
-
 def happened_to(name: TaskName) -> list[Happened]:
     """Return the logged states of a task and the start of its job, oldest first."""
     with create_session() as session:
@@ -227,7 +152,7 @@ def happened_to(name: TaskName) -> list[Happened]:
             .limit(_MAX_HAPPENED)
         ).all()
         sent = session.scalar(
-            select(func.min(XComModel.timestamp)).where(is_task(XComModel, name), XComModel.key.in_(_STARTED))
+            select(func.min(XComModel.timestamp)).where(is_task(XComModel, name), XComModel.key.in_(STARTED))
         )
     found = [Happened(row.dttm, row.event, row.try_number or 1) for row in logged if row.dttm]
     if sent is not None:
@@ -283,25 +208,6 @@ def starters_of(
         )
     with create_session() as session:
         return {texts[row.text]: TaskName(*row[:4]) for row in session.execute(statement)}
-
-
-def dags_that_pushed(keys: Collection[str], ids: Collection[str]) -> dict[str, set[str]]:
-    """Return the DAGs whose tasks pushed these ids to XCom, by id.
-
-    :param keys: keys of the XComs, such as `job_id`.
-    """
-    text = cast(XComModel.value, String)
-    statement = (
-        select(text.label("text"), XComModel.dag_id)
-        .where(XComModel.key.in_(keys), text.in_(texts := _stored_texts(ids)))
-        .distinct()
-    )
-    found: dict[str, set[str]] = {}
-    if ids:
-        with create_session() as session:
-            for row in session.execute(statement):
-                found.setdefault(texts[row.text], set()).add(row.dag_id)
-    return found
 
 
 def _stored_texts(ids: Collection[str]) -> dict[str, str]:
@@ -412,9 +318,9 @@ def stored_task_of(row: Any, wait: StoredWait | None, pushed: dict[str, Any]) ->
 
 
 def pushed_by(
-    session: Session, names: Collection[TaskName], keys: Collection[str], longest: int = _MAX_XCOM
+    session: Session, names: Collection[TaskName], keys: Collection[str]
 ) -> dict[TaskName, dict[str, Any]]:
-    """Return XComs of at most `longest` characters by task and key."""
+    """Return small XComs by task and key."""
     # The sets let the database use its index; of a task with many map indexes, only the named ones are read.
     sets = (column.in_({name[at] for name in names}) for at, column in enumerate(name_columns(XComModel)))
     rows = session.execute(
@@ -422,7 +328,7 @@ def pushed_by(
             *sets,
             tuple_(*name_columns(XComModel)).in_([*names]),
             XComModel.key.in_(keys),
-            _xcom_length() <= longest,
+            _xcom_length() <= _MAX_XCOM,
         )
     )
     pushed: dict[TaskName, dict[str, Any]] = {}

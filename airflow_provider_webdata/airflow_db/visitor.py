@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import (
     AccessView,
-    ConnectionDetails,
     DagAccessEntity,
     DagDetails,
 )
@@ -23,7 +22,7 @@ from airflow_provider_webdata.airflow_db.connections import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Mapping
 
     from starlette.requests import Request
 
@@ -31,7 +30,7 @@ _BEARER = HTTPBearer(auto_error=False)
 
 
 class Visitor:
-    """A logged-in user.
+    """A logged-in user, of one request: the auth manager is asked once about each connection and DAG.
 
     The methods may block on the database or the auth manager. Call them in a thread, not in the event loop.
 
@@ -78,14 +77,12 @@ class Visitor:
         } - self._connections.keys()
         teams = Connection.get_conn_id_to_team_name_mapping(list(unknown)) if unknown else {}
         self._stored.update(teams)
-        for conn_id in unknown:
-            self._connections[conn_id] = bool(
-                get_auth_manager().is_authorized_connection(
-                    method="GET",
-                    details=ConnectionDetails(conn_id=conn_id, team_name=teams.get(conn_id)),
-                    user=self._user,
-                )
+        readable: set[str] = set()
+        for team, ids in _by_team(unknown, teams):
+            readable |= get_auth_manager().filter_authorized_connections(
+                conn_ids=ids, user=self._user, team_name=team
             )
+        self._connections.update({conn_id: conn_id in readable for conn_id in unknown})
         return {conn_id for conn_id in valid if all(map(self._connections.get, self._spellings(conn_id)))}
 
     def _spellings(self, conn_id: str) -> set[str]:
@@ -93,12 +90,7 @@ class Visitor:
             return {conn_id}
         return {conn_id, common_spelling(conn_id)}
 
-    def may_read_dags(self, dag_ids: Iterable[str]) -> bool:
-        """Return whether the user may read all of these DAGs."""
-        dag_ids = set(dag_ids)
-        return self.readable(dag_ids) == dag_ids
-
-    def readable(self, dag_ids: Iterable[str]) -> set[str]:
+    def readable_dags(self, dag_ids: Iterable[str]) -> set[str]:
         """Return the DAGs that the user may read, with their task instances and XComs.
 
         :param dag_ids: ids of DAGs, which need not exist.
@@ -106,12 +98,34 @@ class Visitor:
         dag_ids = set(dag_ids)
         unknown = dag_ids - self._dags.keys()
         teams = DagModel.get_dag_id_to_team_name_mapping(list(unknown)) if unknown else {}
-        for dag_id in unknown:
-            details = DagDetails(id=dag_id, team_name=teams.get(dag_id))
-            self._dags[dag_id] = all(
-                get_auth_manager().is_authorized_dag(
-                    method="GET", access_entity=entity, details=details, user=self._user
-                )
-                for entity in (None, DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
-            )
+        readable: set[str] = set()
+        for team, ids in _by_team(unknown, teams):
+            found = get_auth_manager().filter_authorized_dag_ids(dag_ids=ids, user=self._user, team_name=team)
+            # Nearly all users who may read a DAG may read its tasks: one question for all.
+            if found and not self._may_read_tasks(found, team):
+                found = {dag_id for dag_id in found if self._may_read_tasks([dag_id], team)}
+            readable |= found
+        self._dags.update({dag_id: dag_id in readable for dag_id in unknown})
         return {dag_id for dag_id in dag_ids if self._dags[dag_id]}
+
+    def _may_read_tasks(self, dag_ids: Iterable[str], team: str | None) -> bool:
+        return get_auth_manager().batch_is_authorized_dag(
+            [
+                {
+                    "method": "GET",
+                    "access_entity": entity,
+                    "details": DagDetails(id=dag_id, team_name=team),
+                }
+                for dag_id in dag_ids
+                for entity in (DagAccessEntity.TASK_INSTANCE, DagAccessEntity.XCOM)
+            ],
+            user=self._user,
+        )
+
+
+def _by_team(ids: Iterable[str], teams: Mapping[str, str | None]) -> Iterator[tuple[str | None, set[str]]]:
+    """Yield each team with its ids; None for those without a team."""
+    groups: dict[str | None, set[str]] = {}
+    for one in ids:
+        groups.setdefault(teams.get(one), set()).add(one)
+    yield from groups.items()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.base.operator import WebDataOperator
 from airflow_provider_webdata.base.service_task import is_deferrable
 from airflow_provider_webdata.common.arguments import number
@@ -13,9 +12,9 @@ from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Sequence
 
-    from airflow.sdk import BaseOperatorLink, Context
+    from airflow.sdk import Context
     from airflow.sdk.exceptions import AirflowException
 
     from airflow_provider_webdata.common.job_kinds import JobKind
@@ -56,7 +55,6 @@ class WebDataJobOperator(WebDataOperator):
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    operator_extra_links: Collection[BaseOperatorLink] = LINKS
     run = "airflow_provider_webdata.runs.jobs.job:JobRun"
     job_kind: JobKind
     result_schema: Schema | None

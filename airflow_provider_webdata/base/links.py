@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class PageLink(BaseOperatorLink):
-    """Link to the page of the task's job, monitor, check, or delivery."""
+    """Link to the page of the task's monitor, check, or delivery. Of a job, the task's tab shows it."""
 
     name = "Web Data"
     xcom_key = "webdata_page"
@@ -58,4 +58,4 @@ class DashboardLink(BaseOperatorLink):
 
 
 LINKS = (PageLink(), DashboardLink())
-"""Links of tasks with a job or a monitor."""
+"""Links of tasks with a monitor or a delivery."""

@@ -69,7 +69,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         return {}
 
     def show_page(self) -> None:
-        """Set `webdata_page` to the page of the object in the rendered arguments, if any."""
+        """Record the object in the rendered arguments, if any: its page in `webdata_page`, or a job's id."""
 
     def start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
         """Let the scheduler start this task in the triggerer if possible. Must be the last call in `__init__`.

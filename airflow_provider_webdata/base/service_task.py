@@ -22,6 +22,7 @@ from airflow_provider_webdata.base.links import DashboardLink
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_template
+from airflow_provider_webdata.common.page_urls import task_page
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.states.shortfalls import shortfalls
 
@@ -81,7 +82,10 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
     """Import path of the class that executes the task, as in `package.module:Class`."""
 
     webdata_page = ""
-    """Path of the page of the task's job, monitor, check, or delivery, once known; see `page_urls`."""
+    """Path of the page of the task's monitor, check, or delivery, once known; see `page_urls`."""
+
+    webdata_job_id = ""
+    """Id of the task's job, once known. The task's own page shows the job."""
 
     _run: Any = None
 
@@ -182,20 +186,27 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         return WebDataHook(self.webdata_conn_id)
 
     def post_execute(self, context: Context, result: Any = None) -> None:
-        """Link the asset events of the task's outlets to the task's page."""
-        if self.webdata_page:
+        """Link the asset events of the task's outlets to the page of the task's object."""
+        if page := self._page(context["ti"]):
             from airflow_provider_webdata.results.assets import link_outlets
 
-            link_outlets(context, self.webdata_page)
+            link_outlets(context, page)
         super().post_execute(context, result)
 
-    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:  # noqa: ARG002
+    def _page(self, ti: Any) -> str:
+        """Return the path of the page that shows the task's job, monitor, check, or delivery; empty if unknown."""
+        if self.webdata_page or not self.webdata_job_id:
+            return self.webdata_page
+        return task_page(ti.dag_id, ti.run_id, ti.task_id, ti.map_index)
+
+    def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:
         """Return the lineage of the task. The OpenLineage listener calls this if it is installed."""
         from airflow_provider_webdata.results.lineage import operator_lineage
 
         publication = getattr(self._run, "publication", None)
         inputs, written = ((), None) if publication is None else (publication.inputs, publication.written)
-        return operator_lineage(inputs, written, self.webdata_conn_id, self.webdata_page)
+        page = self._page(task_instance)
+        return operator_lineage(inputs, written, self.webdata_conn_id, page, self.webdata_job_id)
 
     def _do_render_template_fields(
         self,

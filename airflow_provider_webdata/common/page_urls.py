@@ -14,24 +14,26 @@ TASK_ROUTE = "webdata_task"
 """Name of the tab of a task."""
 
 
-def job_page(conn_id: str, operation: str, job_id: str) -> str:
-    """Return the path of a job's page."""
-    return _page("jobs/job", conn_id=conn_id, operation=operation, job_id=job_id)
+def monitor_page(conn_id: str, monitor_id: str, check_id: str = "") -> str:
+    """Return the path of a monitor's page.
 
-
-def monitor_page(conn_id: str, monitor_id: str) -> str:
-    """Return the path of a monitor's page."""
-    return _page("monitors/monitor", conn_id=conn_id, monitor_id=monitor_id)
-
-
-def check_page(conn_id: str, monitor_id: str, check_id: str) -> str:
-    """Return the path of a check's page."""
-    return _page("monitors/check", conn_id=conn_id, monitor_id=monitor_id, check_id=check_id)
+    :param check_id: the check that is open; empty: the newest with findings.
+    """
+    check = {"check_id": check_id} if check_id else {}
+    return _page("monitors/monitor", conn_id=conn_id, monitor_id=monitor_id, **check)
 
 
 def delivery_page(delivery_id: int) -> str:
-    """Return the path of a delivery's page."""
-    return _page("deliveries/delivery", id=str(delivery_id))
+    """Return the path of the inbox with one delivery, whose row is open."""
+    return _page("inbox", id=str(delivery_id))
+
+
+def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
+    """Return the path of a task instance's page.
+
+    :param map_index: index of a mapped task; -1 if it is not mapped.
+    """
+    return _page("task", dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=str(map_index))
 
 
 def task_tab(task: tuple[str, str, str, int]) -> str:
@@ -51,7 +53,7 @@ def shown_id(page: str) -> str:
 
 
 def shown_monitor(page: str) -> str | None:
-    """Return the monitor id of a monitor's or check's page; None for other pages."""
+    """Return the monitor id of a monitor's page; None for other pages."""
     return dict(parse_qsl(urlsplit(page).query)).get("monitor_id")
 
 

@@ -117,7 +117,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     APPLIED_SCHEDULE: XComKey(
         "`text` and the `cron` that the service derived from it", "creating a monitor with a text schedule"
     ),
-    "webdata_page": XComKey("URL of the task's page", "tasks with a job or a monitor"),
-    "webdata_dashboard": XComKey("URL of the service's dashboard", "the same, if the connection has its URL"),
+    "webdata_page": XComKey("URL of the page of the monitor, check, or delivery", "tasks with one"),
+    "webdata_dashboard": XComKey("URL of the service's dashboard", "all, if the connection has its URL"),
 }
 """The keys by name, the most common ones first."""

@@ -95,22 +95,23 @@ def dataset_of_input(given: str, conn_id: str) -> tuple[str, str]:
 
 
 def operator_lineage(
-    inputs: Iterable[str], written: WrittenFile | None, conn_id: str, page: str = ""
+    inputs: Iterable[str], written: WrittenFile | None, conn_id: str, page: str = "", job_id: str = ""
 ) -> Any | None:
     """Return the lineage of a task, or None if the OpenLineage provider is not installed.
 
     :param inputs: query or URLs; the first 100 are included.
-    :param page: path of the page of the task's job or monitor, if any. The facet `externalQuery` links to it, and a
-        monitor is an input.
+    :param page: path of the page that shows the task's job, monitor, check, or delivery, if any. The facet
+        `externalQuery` links to it, and a monitor is an input.
+    :param job_id: id of the task's job, if any.
     """
     read = [dataset_of_input(given, conn_id) for given in [*inputs][:_MAX_INPUTS]]
     if monitor := shown_monitor(page):
         read.append(dataset(monitor_uri(monitor, conn_id)))
     if written is None:
-        return _lineage(read, None, page)
+        return _lineage(read, None, page, job_id)
     columns = {column.name: column.type for column in written.columns}
     output = dataset_of_file(written.url), written.count, written.bytes, columns
-    return _lineage(read, output, page, written.quality)
+    return _lineage(read, output, page, job_id, written.quality)
 
 
 def load_lineage(
@@ -130,6 +131,7 @@ def _lineage(
     read: Iterable[tuple[str, str]],
     written: tuple[tuple[str, str], int, int | None, Mapping[str, str]] | None,
     page: str = "",
+    job_id: str = "",
     quality: Measurements | None = None,
 ) -> Any | None:
     """Return a lineage.
@@ -188,6 +190,6 @@ def _lineage(
     run_facets = {}
     if page:
         run_facets["externalQuery"] = external_query_run.ExternalQueryRunFacet(
-            externalQueryId=shown_id(page), source=page_url(page)
+            externalQueryId=job_id or shown_id(page), source=page_url(page)
         )
     return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets)

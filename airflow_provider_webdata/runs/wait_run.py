@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.page_urls import check_page, delivery_page, job_page
+from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.event_loop import run_aside
@@ -34,6 +34,7 @@ from airflow_provider_webdata.waiting.wait import wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from airflow_provider_webdata.base.service_task import ServiceTask
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.outcomes import WaitOutcome
     from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
@@ -118,7 +119,7 @@ class WaitRun(Run, Generic[OutcomeT]):
     def judge(self, outcome: OutcomeT) -> None:
         """Return if an outcome is `done`; otherwise end the task with its status."""
         task = self.task
-        task.webdata_page = _page_of(task.webdata_conn_id, outcome) or task.webdata_page
+        _show(task, outcome)
         status, text = outcome.status, outcome.message
         if status == "done":
             return
@@ -192,15 +193,14 @@ class WaitRun(Run, Generic[OutcomeT]):
         raise AssertionError("unreachable: defer() raises")
 
 
-def _page_of(conn_id: str, outcome: WaitOutcome) -> str:
-    """Return the path of the page of an outcome's object, or an empty string."""
-    if isinstance(outcome, JobOutcome) and outcome.kind and outcome.job_id:
-        return job_page(conn_id, outcome.kind, outcome.job_id)
+def _show(task: ServiceTask, outcome: WaitOutcome) -> None:
+    """Link the task to the page of an outcome's object."""
+    if isinstance(outcome, JobOutcome) and outcome.job_id:
+        task.webdata_job_id = outcome.job_id
     if isinstance(outcome, CheckOutcome) and outcome.check_id:
-        return check_page(conn_id, outcome.monitor_id, outcome.check_id)
+        task.webdata_page = monitor_page(task.webdata_conn_id, outcome.monitor_id, outcome.check_id)
     if isinstance(outcome, DeliveryOutcome) and outcome.delivery_id:
-        return delivery_page(outcome.delivery_id)
-    return ""
+        task.webdata_page = delivery_page(outcome.delivery_id)
 
 
 def in_worker(policy: PollingPolicy) -> PollingPolicy:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.base.links import DashboardLink
 from airflow_provider_webdata.base.sensor import WebDataSensor
 from airflow_provider_webdata.common.arguments import checked_text, number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.options import Media, Output, Quality, Schema, Wait
 from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, JOB_SAFETY_POLL
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
+
+    from airflow.sdk import BaseOperatorLink
 
     from airflow_provider_webdata.common.job_kinds import JobKind
 
@@ -46,6 +48,7 @@ class WebDataJobSensor(WebDataSensor):
         `soft_fail`.
     """
 
+    operator_extra_links: Collection[BaseOperatorLink] = (DashboardLink(),)
     run = "airflow_provider_webdata.runs.sensors:JobSensorRun"
     trigger_class = "airflow_provider_webdata.triggers.job.WebDataJobTrigger"
     template_fields: Sequence[str] = (
@@ -111,5 +114,5 @@ class WebDataJobSensor(WebDataSensor):
         }
 
     def show_page(self) -> None:
-        """Link the task to the job's page."""
-        self.webdata_page = job_page(self.webdata_conn_id, self.kind, str(checked_text(self.job_id)))
+        """Record the id of the job."""
+        self.webdata_job_id = str(checked_text(self.job_id))

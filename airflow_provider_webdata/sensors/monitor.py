@@ -9,7 +9,7 @@ from airflow_provider_webdata.base.sensor import SinceSensor
 from airflow_provider_webdata.common.arguments import checked_text, monitor_of
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.common.page_urls import check_page, monitor_page
+from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
@@ -105,12 +105,9 @@ class WebDataMonitorCheckSensor(SinceSensor):
         }
 
     def show_page(self) -> None:
-        """Link the task to the page of `check_id`, or of the monitor."""
-        conn_id, monitor_id = self.webdata_conn_id, self.named_monitor()
-        check_id = checked_text(self.check_id)
-        self.webdata_page = (
-            check_page(conn_id, monitor_id, check_id) if check_id else monitor_page(conn_id, monitor_id)
-        )
+        """Link the task to the page of the monitor, with `check_id` open if given."""
+        check_id = checked_text(self.check_id) or ""
+        self.webdata_page = monitor_page(self.webdata_conn_id, self.named_monitor(), check_id)
 
     def named_monitor(self) -> str:
         """Return the rendered `monitor_id`.

@@ -74,7 +74,7 @@ class WebDataWebhookSensor(SinceSensor):
         }
 
     def show_page(self) -> None:
-        """Link the task to the monitor's page, if there is a `monitor_id`; later to the delivery's page."""
+        """Link the task to the monitor's page, if there is a `monitor_id`; later to the delivery."""
         if monitor_id := checked_text(self.monitor_id):
             self.webdata_page = monitor_page(self.webdata_conn_id, monitor_id)
 

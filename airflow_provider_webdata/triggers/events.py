@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError, brief
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.common.page_urls import check_page, delivery_page, page_url
+from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page, page_url
 from airflow_provider_webdata.inbox.envelope import parse_body
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from airflow_provider_webdata.states.checks import CheckCriteria
@@ -35,7 +35,7 @@ class WebDataWebhookEventTrigger(StreamTrigger):
     """Emits one asset event for every delivery that matches all filters given.
 
     The event's `extra["payload"]` contains `conn_id`, `delivery_id`, `event`, `key`, `job_id`, `monitor_id`, `success`,
-    `received_at`, `size`, `page_url` (the delivery's page in Airflow), and the delivery's body in `payload`. If the
+    `received_at`, `size`, `page_url` (the delivery in the inbox's page), and the delivery's body in `payload`. If the
     body is larger than 16 KiB, `payload` is missing; read it with
     `WebDataHook(conn_id).inbox().fetch(delivery_id)`.
 
@@ -184,7 +184,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
             "finished_at": check.finished_at,
             "via": via,
             "summary": wire.get("summary"),
-            "page_url": page_url(check_page(self.webdata_conn_id, monitor_id, check.id)),
+            "page_url": page_url(monitor_page(self.webdata_conn_id, monitor_id, check.id)),
         }
         if len(written) <= INLINE_BODY_BYTES:
             payload["check"] = wire

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
 from airflow_provider_webdata import __version__
@@ -19,7 +19,7 @@ from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.visitor import Visitor
 
 from .lookups import Lookups
-from .pages import deliveries, jobs, monitors, overview, task, waits
+from .pages import credits, inbox, monitors, overview, task
 from .pages.page import PageView
 from .rendering import HEADERS, render
 from .threads import in_thread
@@ -37,11 +37,12 @@ _STATIC = {"webdata.css": "text/css", "webdata.js": "text/javascript"}
 class View(NamedTuple):
     """A page or a part of one.
 
+    Two rules decide: data of the service requires permission to read its connection, data of a task to read its DAG.
     Every view requires permission to view plugins, and to read each `conn_id` and `dag_id` in the URL.
 
     :param respond: builds the response.
-    :param right: further permission: to read the `connection` or the `DAG`, which the URL must name, or each of the
-        `rows` that the view shows.
+    :param right: the rule of all data in the view, whose `connection` or `DAG` the URL must name; or `rows`, each of
+        which follows its rule.
     """
 
     respond: Callable[[PageView], Awaitable[Response]]
@@ -51,28 +52,21 @@ class View(NamedTuple):
 VIEWS: dict[str, View] = {
     "/": View(overview.page, "rows"),
     "/attention": View(overview.attention_part, "rows"),
-    "/spend": View(overview.spend_part, "rows"),
-    "/spend/csv": View(overview.spend_csv, "rows"),
-    "/service": View(overview.service_part, "connection"),
-    "/deliveries": View(deliveries.page, "rows"),
-    "/deliveries/csv": View(deliveries.csv, "rows"),
-    "/deliveries/delivery": View(deliveries.one, "rows"),
-    "/deliveries/delivery/part": View(deliveries.one_part, "rows"),
+    "/changes": View(overview.changes_part, "rows"),
+    "/credits": View(credits.part, "rows"),
+    "/credits.csv": View(credits.csv, "rows"),
+    "/inbox": View(inbox.page, "rows"),
+    "/inbox.csv": View(inbox.csv, "rows"),
+    "/inbox/delivery": View(inbox.delivery_part, "rows"),
+    "/inbox/body": View(inbox.body_part, "rows"),
     "/monitors": View(monitors.page, "rows"),
     "/monitors/list": View(monitors.list_part, "connection"),
     "/monitors/monitor": View(monitors.one, "connection"),
     "/monitors/monitor/part": View(monitors.one_part, "connection"),
     "/monitors/values": View(monitors.values_part, "connection"),
-    "/monitors/check": View(monitors.check, "connection"),
-    "/monitors/check/part": View(monitors.check_part, "connection"),
-    "/jobs": View(jobs.page, "rows"),
-    "/jobs/list": View(jobs.list_part, "connection"),
-    "/jobs/csv": View(jobs.csv, "connection"),
-    "/jobs/job": View(jobs.one, "connection"),
-    "/jobs/job/part": View(jobs.one_part, "connection"),
-    "/waits": View(waits.page, "rows"),
+    "/monitors/check": View(monitors.check_part, "connection"),
     "/task": View(task.page, "DAG"),
-    "/run": View(task.run, "DAG"),
+    "/task/job": View(task.job_part, "connection"),
 }
 """All pages and parts, by path below the mount point."""
 MAX_OPEN = 64
@@ -123,8 +117,10 @@ def _check_rights(page: PageView, view: View) -> None:
     if conn_id and not page.visitor.may_read_connection(conn_id):
         raise HTTPException(403, f"You do not have permission to read connection {conn_id!r}.")
     dag_id = page.required("dag_id") if view.right == "DAG" else page.text("dag_id")
-    if dag_id:
-        page.require_dags([dag_id])
+    if dag_id and not page.visitor.readable_dags([dag_id]):
+        raise HTTPException(
+            403, f"You do not have permission to read DAG {dag_id!r} with its tasks and XComs."
+        )
 
 
 async def _static(request: Request) -> Response:
@@ -145,7 +141,12 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 def _message(request: Request, status: int, text: str) -> Response:
-    response = render("message.html", request, status=status, title="Web Data", text=text)
+    response: Response
+    if request.url.path.endswith(".csv"):
+        # A script reads it.
+        response = PlainTextResponse(text, status, headers=HEADERS)
+    else:
+        response = render("message.html", request, status=status, title="Web Data", text=text)
     if status == 503:
         response.headers["retry-after"] = RETRY_AFTER
     return response

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
-from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
-from airflow_provider_webdata.common.page_urls import check_page, delivery_page, job_page
+from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
@@ -29,12 +28,12 @@ _CHECK = "check.completed"
 class Concern(NamedTuple):
     """Something that needs a person. Equal ones of a task are one.
 
-    :param state: `failed`, `rejected`, `incomplete`, or `late`.
+    :param state: `failed`, `rejected`, `incomplete`, `late`, or `no answer`.
     :param reason: what is wrong.
     :param at: time of the newest.
     :param name: name of the thing, if it is no task.
     :param task: the newest task, if it is one.
-    :param page: path of the thing's page, if it is no task.
+    :param page: path of the thing's page, if it has one and is no task.
     :param failure: code and next step of a failed task.
     :param times: number of tasks.
     :param has_recovered: whether a later run of each task succeeded.
@@ -103,6 +102,11 @@ def late_wait(wait: WaitingTask) -> Concern:
     )
 
 
+def unanswered(conn_id: str, problem: str, at: datetime) -> Concern:
+    """Return the concern for a connection whose service does not respond as it should."""
+    return Concern("no answer", problem, at, f"connection {conn_id}")
+
+
 def failure_filters(since: datetime) -> list[DeliveryFilter]:
     """Return filters for events of failed jobs, and for those of checks, of which some failed."""
     return [DeliveryFilter(events=events, received_after=since) for events in (_FAILED, (_CHECK,))]
@@ -129,21 +133,16 @@ def delivery_concerns(deliveries: Iterable[StoredDelivery], known: Collection[st
         words = (operation or "job").replace("_", " ")
         # A check of which only some pages failed is reported as no success, too.
         reason = f"{words} {name}" if name in _FAILED else "the monitor's check, or a page of it, failed"
-        page = page_of(one) or delivery_page(one.id)
+        page = check_page(one) or delivery_page(one.id)
         found[job_id] = Concern("failed", reason, one.received_at, job_id, page=page)
     return list(found.values())
 
 
-def page_of(delivery: StoredDelivery) -> str | None:
-    """Return the path of the page of a delivery's job or check; None if it has none."""
-    operation, _ = split_event(delivery.event or "")
-    if delivery.job_id is None:
+def check_page(delivery: StoredDelivery) -> str | None:
+    """Return the path of the page of the monitor and check that a delivery is about; None if it is about no check."""
+    if delivery.monitor_id is None or delivery.job_id is None:
         return None
-    if operation in ALL_JOB_KINDS:
-        return job_page(delivery.conn_id, str(operation), delivery.job_id)
-    if delivery.monitor_id is None:
-        return None
-    return check_page(delivery.conn_id, delivery.monitor_id, delivery.job_id)
+    return monitor_page(delivery.conn_id, delivery.monitor_id, delivery.job_id)
 
 
 def by_urgency(concerns: Iterable[Concern]) -> list[Concern]:

@@ -30,33 +30,31 @@ class ChartColumn(NamedTuple):
 
     :param label: text below the column.
     :param parts: stacked nonnegative values, one for each series.
-    :param is_forecast: whether the value is a forecast.
     :param href: address in Airflow that a click opens; empty: none.
     """
 
     label: str
     parts: Sequence[float]
-    is_forecast: bool = False
     href: str = ""
 
 
 def columns_chart(
-    columns: Sequence[ChartColumn], title: str, unit: str, lines: Sequence[tuple[str, float]] = ()
+    columns: Sequence[ChartColumn], title: str, unit: str, lines: Sequence[float] = ()
 ) -> Markup:
     """Return a stacked column chart with an axis, oldest column first; empty if all values are 0.
 
     Horizontal positions are in percent and text is in pixels, so that text is readable at every width.
 
     :param unit: unit of the values, such as `credits`.
-    :param lines: labels and values of horizontal lines. The label of one may be empty.
+    :param lines: values of horizontal lines.
     """
     columns = [column._replace(parts=[drawable(part) for part in column.parts]) for column in columns]
     totals = [min(sum(column.parts), _HIGHEST) for column in columns]
     highest = max(totals, default=0)
     if highest < _LOWEST:
         return Markup()
-    limits = [(label, drawable(value)) for label, value in lines]
-    scaled = max([highest, *(limit for _, limit in limits if limit <= highest * _FARTHEST_LINE)])
+    limits = [drawable(value) for value in lines]
+    scaled = max([highest, *(limit for limit in limits if limit <= highest * _FARTHEST_LINE)])
     step = _step(scaled)
     top = step * math.ceil(scaled / step)
     ticks = [step * number for number in range(round(top / step) + 1)]
@@ -72,9 +70,8 @@ def columns_chart(
     plot += Markup().join(
         _column(column, index * width, width, top, unit) for index, column in enumerate(columns)
     )
-    measured = [index for index, column in enumerate(columns) if not column.is_forecast]
     are_few = len(columns) <= _LABELED
-    valued = set(range(len(columns))) if are_few else {totals.index(highest), *measured[-1:]}
+    valued = set(range(len(columns))) if are_few else {totals.index(highest), len(columns) - 1}
     for index, (column, total) in enumerate(zip(columns, totals, strict=True)):
         middle = (index + 0.5) * width
         if index in valued and total > 0:
@@ -88,7 +85,7 @@ def columns_chart(
                 _ABOVE + _PLOT + 16,
                 column.label,
             )
-    for label, limit in limits:
+    for limit in limits:
         if 0 < limit <= top:
             # The halo separates it from the columns.
             plot += Markup().join(
@@ -96,10 +93,6 @@ def columns_chart(
                     kind, _y(limit, top)
                 )
                 for kind in ("halo", "limit")
-            )
-        if limit and label:
-            plot += Markup('<text class="limit" x="100%" y="{:.1f}">{}{}</text>').format(
-                _y(limit, top) - 5, label, " ↑" if limit > top else ""
             )
     height = _ABOVE + _PLOT + _BELOW
     # The content of an image is hidden from screen readers, links too.
@@ -152,12 +145,7 @@ def small_line(values: Sequence[float], title: str) -> Markup:
 def _column(column: ChartColumn, x: float, width: float, top: float, unit: str) -> Markup:
     drawn, below = Markup(), 0.0
     for series, value in enumerate(column.parts):
-        if value > 0 and column.is_forecast:
-            drawn += Markup('<line x1="{:.2f}%" x2="{:.2f}%" y1="{:.1f}" y2="{:.1f}"/>').format(
-                x, x + width, *(_y(value, top),) * 2
-            )
-            below += value
-        elif value > 0:
+        if value > 0:
             drawn += Markup(
                 '<rect class="s{}" x="{:.2f}%" y="{:.1f}" width="{:.2f}%" height="{:.1f}"/>'
             ).format(
@@ -172,14 +160,7 @@ def _column(column: ChartColumn, x: float, width: float, top: float, unit: str) 
         drawn = Markup('<a class="airflow" href="{}" aria-label="{}">{}</a>').format(
             column.href, column.label, drawn
         )
-    return Markup("<g{}><title>{}: {} {}{}</title>{}</g>").format(
-        Markup(' class="forecast"') if column.is_forecast else "",
-        column.label,
-        _rounded(below),
-        unit,
-        " expected" if column.is_forecast else "",
-        drawn,
-    )
+    return Markup("<g><title>{}: {} {}</title>{}</g>").format(column.label, _rounded(below), unit, drawn)
 
 
 def _rounded(value: float) -> str:

@@ -25,11 +25,18 @@ from airflow_provider_webdata.airflow_db.connections import (
 from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.spent import spent_by_day
-from airflow_provider_webdata.api.errors import ConfigurationError, NotFoundError, WebDataError
+from airflow_provider_webdata.api.errors import (
+    ConfigurationError,
+    NotFoundError,
+    RateLimitError,
+    UnsupportedError,
+    WebDataError,
+)
 from airflow_provider_webdata.common.remedies import with_ending
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.diagnosis import diagnose
 from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.inbox_server.options import inbox_enabled
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.attention import troubled_summaries
 from airflow_provider_webdata.ui.threads import in_thread, with_secrets
@@ -39,7 +46,6 @@ if TYPE_CHECKING:
     from datetime import date
 
     from airflow_provider_webdata.airflow_db.connections import Connection
-    from airflow_provider_webdata.api.models import CreditUsage
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.ui.attention import TroubledSummary
 
@@ -48,7 +54,7 @@ T = TypeVar("T")
 _NO_JOB = "The service does not have this job. Results are kept for 24 hours after the end of a job"
 _NO_MONITOR = "The service does not have this monitor, or this check. It may have been deleted"
 _MISSING = {
-    **dict.fromkeys(("job", "errors", "failed"), _NO_JOB),
+    **dict.fromkeys(("job", "errors"), _NO_JOB),
     **dict.fromkeys(("monitor", "checks", "check", "strip", "changes"), _NO_MONITOR),
 }
 """Texts about a 404, by the first part of the key of a request. Other paths exist on each server."""
@@ -57,8 +63,6 @@ DEADLINE = 3.0
 """Seconds that a page waits for the service."""
 KEPT = 15.0
 """Seconds for which a result or an error is cached."""
-FAILED_KEPT = 300.0
-"""Seconds for which the number of failed pages of a job that has ended is cached."""
 SPENT_KEPT = 300.0
 """Seconds for which the credits of DAGs are cached. They are summed from the XComs of many tasks."""
 MAX_KEPT = 256
@@ -102,7 +106,6 @@ class Lookups:
     def __init__(self) -> None:
         self._kept: dict[Hashable, _CacheEntry] = {}
         self._hooks: dict[str, tuple[ConnectionSettings, AsyncWebDataHook]] = {}
-        self._usage: dict[str, CreditUsage] = {}
 
     async def find(
         self,
@@ -118,12 +121,9 @@ class Lookups:
         """
         return await self._remembered((conn_id, what), lambda: self._ask(conn_id, what, ask), seconds)
 
-    async def credit_usage(self, conn_id: str) -> tuple[Lookup[CreditUsage], CreditUsage | None]:
-        """Return the credits that the service reports, and the last that it reported to this API server."""
-        found = await self.find(conn_id, "credits", lambda hook: hook.credit_usage())
-        if found.value is not None:
-            self._usage[conn_id] = found.value
-        return found, self._usage.get(conn_id)
+    async def answer(self, conn_id: str) -> Lookup[None]:
+        """Return the problem if the service does not answer a request that every server answers free of charge."""
+        return await self.find(conn_id, "answer", _free_call)
 
     async def conn_ids(self) -> list[str]:
         """Return the ids of connections that Airflow can list or that have deliveries, the default first."""
@@ -233,13 +233,21 @@ class Lookups:
         if hook is None or settings != before:
             if hook is not None:
                 await hook.close()
-                # The new key may belong to another team.
-                self._usage.pop(conn_id, None)
             largest = min(settings.client.max_response_bytes, MAX_ANSWER)
             held = replace(settings, client=replace(settings.client, max_response_bytes=largest))
             hook = AsyncWebDataHook.of(held, retry_budget=0, in_thread=in_thread)
             self._hooks[conn_id] = (settings, hook)
         return hook
+
+
+async def _free_call(hook: AsyncWebDataHook) -> None:
+    """Send a request that needs the key and costs nothing."""
+    with contextlib.suppress(RateLimitError):
+        try:
+            await hook.queue_status()
+        except (NotFoundError, UnsupportedError):
+            # Every known server has one of the two.
+            await hook.concurrency()
 
 
 def _memory_of(value: Any) -> int:
@@ -302,9 +310,10 @@ async def _conn_ids() -> tuple[list[str], bool]:
         return_exceptions=True,
     )
     found = {conn_id for ids in listed if not isinstance(ids, BaseException) for conn_id in ids}
-    # Other parts of the page report an unavailable inbox.
-    with contextlib.suppress(StoreUnavailableError):
-        found.update(await in_thread(lambda: DeliveryStore(airflow_engine()).conn_ids()))
+    if inbox_enabled():
+        # Its own page reports an unavailable inbox.
+        with contextlib.suppress(StoreUnavailableError):
+            found.update(await in_thread(lambda: DeliveryStore(airflow_engine()).conn_ids()))
     # Pages of one connection show the first by default.
     ordered = sorted(found, key=lambda conn_id: (conn_id != default, conn_id))
     return ordered, any(isinstance(ids, BaseException) for ids in listed)

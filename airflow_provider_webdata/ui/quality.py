@@ -121,7 +121,7 @@ def quality_of(
         invalid,
         _measures(measured, earlier),
         _measures(covered, [_numbers(_quality(xcoms).get("coverage")) for _, xcoms in runs], 1),
-        columns_chart(columns, "Items in the last runs", "items", [] if least is None else [("", least)])
+        columns_chart(columns, "Items in the last runs", "items", [] if least is None else [least])
         if len(columns) > 1
         else Markup(),
         any(len(column.parts) > 1 for column in columns),

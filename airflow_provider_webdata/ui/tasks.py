@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 from airflow_provider_webdata.airflow_db.tasks import (
     OPERATOR_PREFIX,
+    STARTED,
     StoredTask,
     StoredWait,
     TaskName,
     stored_task,
-    stored_tasks,
-    stored_waits,
+    waits_until,
 )
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.links import error_link
@@ -36,13 +36,20 @@ from airflow_provider_webdata.waiting.policy import SINGLE_DELIVERY_SAFETY_POLL,
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from airflow_provider_webdata.airflow_db.tasks import Happened
     from airflow_provider_webdata.common.job_kinds import JobKind
 
 WAITS_SHOWN = 50
-"""Maximum number of waits on a page. The trigger arguments of each must be decrypted."""
+"""Maximum number of late waits on a page. The trigger arguments of each must be decrypted."""
 
 _KINDS = {f"WebData{kind.title().replace('_', '')}Operator": kind for kind in ALL_JOB_KINDS}
 _IDS = ("job_id", "monitor_id", "check_id")
+_AWAITED = {
+    "check_id": "check {}",
+    "job_id": "job {}",
+    "monitor_id": "the next check of monitor {}",
+    "key": "a delivery with key {}",
+}
 _SUBJECTS = ("name", "query", "url", "prompt")
 _FACTS = (
     *_IDS,
@@ -70,15 +77,15 @@ def map_index_of(text: str) -> int:
 
 @dataclass(frozen=True)
 class WaitingTask:
-    """The event that a deferred task waits for.
+    """The event that a task waits for.
 
     :param task: the task.
     :param conn_id: its connection.
     :param what: the event, as text.
     :param how: the way of waiting, such as `by webhook`.
     :param since: start of the wait.
-    :param until: deadline of the wait; None: Airflow's timeout applies.
-    :param arguments: the trigger's arguments.
+    :param until: deadline of the wait; None: unknown.
+    :param arguments: the trigger's arguments; empty without one.
     """
 
     task: TaskName
@@ -236,16 +243,11 @@ def sum_known(values: Iterable[float | None]) -> float | None:
         return None
 
 
-def waits(dag_ids: Collection[str], most: int, offset: int = 0) -> list[WaitingTask]:
-    """Return at most `most` waits, the longest first."""
-    return [_wait(stored) for stored in stored_waits(dag_ids, most, offset)]
-
-
 def late_waits(dag_ids: Collection[str]) -> list[WaitingTask]:
     """Return at most `WAITS_SHOWN` waits whose deadline has passed, the first to end first."""
     # Airflow's own timeout follows the deadline.
     end = datetime.now(timezone.utc) + timedelta(seconds=TIMEOUT_MARGIN_SECONDS)
-    found = [_wait(stored) for stored in stored_waits(dag_ids, WAITS_SHOWN, until=end)]
+    found = [_wait(stored) for stored in waits_until(end, dag_ids, WAITS_SHOWN)]
     return [wait for wait in found if wait.is_late]
 
 
@@ -255,13 +257,49 @@ def summary_of(name: TaskName) -> TaskSummary | None:
     return None if stored is None else summary_from(stored)
 
 
-def summaries_of_run(dag_id: str, run_id: str, most: int) -> list[TaskSummary]:
-    """Return the provider's tasks of a DAG run in the order of their start, and mapped ones by index."""
-    keys = (
-        *("credits", "creditsUsed", "count", "return_value"),
-        *ATTENTION_KEYS,
+def wait_in_worker(summary: TaskSummary, happened: Iterable[Happened]) -> WaitingTask | None:
+    """Return the wait of a task that waits in a worker, or between two checks of a sensor; None for any other.
+
+    A task that started no job waits only if it is a sensor. A task that was deferred in this attempt waits no longer.
+
+    :param happened: the task's logged states.
+    """
+    if summary.conn_id is None or summary.wait or summary.state not in ("running", "up_for_reschedule"):
+        return None
+    has_started = any(isinstance(summary.pushed.get(key), str) for key in STARTED)
+    if not has_started and not (summary.operator or "").endswith("Sensor"):
+        return None
+    logged = list(happened)
+    attempt = max((one.attempt for one in logged), default=1)
+    if any(one.event == "deferred" and one.attempt == attempt for one in logged):
+        return None
+    known = {**summary.arguments, **summary.ids}
+    words = _AWAITED | ({"job_id": f"{name_of(summary.operation)} {{}}"} if summary.operation else {})
+    return WaitingTask(
+        summary.name,
+        summary.conn_id,
+        next((text.format(known[name]) for name, text in words.items() if known.get(name)), "a delivery"),
+        "in a worker slot" if summary.state == "running" else "without a worker slot between two checks",
+        summary.started or datetime.now(timezone.utc),
+        None,
+        {},
     )
-    return [summary_from(stored) for stored in stored_tasks(dag_id, run_id, keys, most, WAITS_SHOWN)]
+
+
+def task_named(metadata: Any) -> TaskName | None:
+    """Return the task that the metadata of a webhook name. Those of a monitor name no DAG run."""
+    if not isinstance(metadata, dict):
+        return None
+    dag_id, task_id = metadata.get("dag_id"), metadata.get("task_id")
+    if not (isinstance(dag_id, str) and isinstance(task_id, str) and dag_id and task_id):
+        return None
+    run_id = metadata.get("run_id")
+    return TaskName(
+        dag_id,
+        run_id if isinstance(run_id, str) else "",
+        task_id,
+        map_index_of(str(metadata.get("map_index"))),
+    )
 
 
 def _wait(stored: StoredWait) -> WaitingTask:

@@ -12,7 +12,7 @@ import httpx
 import pytest
 from playwright.sync_api import FrameLocator, Locator, Page, expect
 
-from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page
+from airflow_provider_webdata.common.page_urls import UI_PATH, monitor_page
 from tests.e2e.conftest import API_KEY
 from tests.e2e.run import Run
 from tests.support.browser import wait_for_parts
@@ -22,7 +22,7 @@ from tests.support.waiting import PATIENCE, wait_until
 from webdata_sandbox.control import SandboxControl
 
 DAG = "webdata_wait"
-HEADINGS = ("Deliveries", "Monitors", "Jobs", "Waits", "Overview")
+HEADINGS = ("Monitors", "Inbox", "Overview")
 
 
 PAGE = "https://prices.example/plans"
@@ -30,11 +30,10 @@ PAGE = "https://prices.example/plans"
 
 @dataclass(frozen=True)
 class Shown:
-    """A run, a crawl, and a check that found a page changed."""
+    """A run, and a check that found a page changed."""
 
     run_id: str
     run_check_id: str
-    job_id: str
     monitor_id: str
     check_id: str
 
@@ -44,17 +43,13 @@ class Shown:
         task = {"dag_id": DAG, "run_id": self.run_id, "task_id": "run_check", "map_index": "-1"}
         return {
             "overview": f"{UI_PATH}/",
-            "deliveries": f"{UI_PATH}/deliveries",
-            "delivery": f"{UI_PATH}/deliveries/delivery?id=1",
+            "inbox": f"{UI_PATH}/inbox",
+            "delivery": f"{UI_PATH}/inbox?id=1",
             "monitors": f"{UI_PATH}/monitors",
             "monitor": monitor_page(CONNECTION_ID, self.monitor_id),
-            "check": check_page(CONNECTION_ID, self.monitor_id, self.check_id),
-            "jobs": f"{UI_PATH}/jobs",
-            "job": job_page(CONNECTION_ID, "crawl", self.job_id),
-            "waits": f"{UI_PATH}/waits",
+            "check": monitor_page(CONNECTION_ID, self.monitor_id, self.check_id),
             "task": f"{UI_PATH}/task?{urlencode(task)}",
             "results": f"{UI_PATH}/task?{urlencode(task | {'task_id': 'search'})}",
-            "run": f"{UI_PATH}/run?{urlencode(task)}",
         }
 
 
@@ -66,8 +61,6 @@ def shown(stack: Stack, start: Callable[..., Run], control: SandboxControl) -> I
     with httpx.Client(
         base_url=stack.sandbox_url, headers={"Authorization": f"Bearer {API_KEY}"}, timeout=PATIENCE
     ) as service:
-        crawl = {"url": "https://docs.pipeline.example/", "limit": 5}
-        job_id = service.post("/v2/crawl", json=crawl).json()["id"]
         targets = [{"type": "scrape", "urls": [PAGE]}]
         monitor = {"name": "Plans", "schedule": {"cron": "0 9 * * 1-5"}, "targets": targets}
         monitor_id = service.post("/v2/monitor", json=monitor).json()["data"]["id"]
@@ -78,7 +71,7 @@ def shown(stack: Stack, start: Callable[..., Run], control: SandboxControl) -> I
             check_id = service.post(f"/v2/monitor/{monitor_id}/run").json()["id"]
             control.settle()
         run.succeed()
-        yield Shown(run.id, run.xcom("run_check", "check_id"), job_id, monitor_id, check_id)
+        yield Shown(run.id, run.xcom("run_check", "check_id"), monitor_id, check_id)
         service.delete(f"/v2/monitor/{monitor_id}")
 
 
@@ -97,7 +90,7 @@ def test_in_airflows_menu(page: Page, stack: Stack, shown: Shown) -> None:
         frame.get_by_role("link", name=name, exact=True).click()
         expect(frame.get_by_role("link", name=name, exact=True)).to_have_attribute("aria-current", "page")
         wait_for_parts(frame)
-    _open_until_answered(frame, "Overview", frame.get_by_text("credits left").first)
+    _open_until_answered(frame, "Overview", frame.get_by_role("link", name="Plans").first)
     declared = frame.get_by_role("link", name=f"{DAG}.keep_monitor").first
     _open_until_answered(frame, "Monitors", declared)
     expect(frame.locator("a.outside[href]")).to_have_count(0)
@@ -135,25 +128,14 @@ def test_every_link_leads_somewhere(page: Page, stack: Stack, shown: Shown) -> N
         expect(page.get_by_text("Page not found")).to_have_count(0)
 
 
-def test_without_waits_the_page_shows_how_to_free_a_worker_slot(page: Page, shown: Shown) -> None:
-    """The snippet sets what is not the default."""
-    page.goto(f"{UI_PATH}/waits")
-    expect(page.get_by_text("It holds a worker slot, unless deferrable=True moves")).to_be_visible()
-    expect(page.locator("pre.code")).to_contain_text("limit=10, deferrable=True)")
-
-
 def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     run = f"/dags/{DAG}/runs/{quote(shown.run_id, safe='')}"
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1300, "height": 1040})
     page.goto(run)
     expect(page.get_by_text("wait_for_check").first).to_be_visible()
-    page.get_by_role("link", name="Web Data").last.click()
     frame = page.frame_locator("iframe[title='Web Data']")
-    expect(frame.get_by_role("heading", name="Tasks that use the web data service")).to_be_visible()
-    # A row moves Airflow itself to the task's tab.
-    frame.get_by_role("link", name="wait_for_check", exact=True).click()
-    page.wait_for_url("**/tasks/wait_for_check/plugin/webdata_task")
+    _open_tab_of_task(page, run, "wait_for_check")
     sign = frame.get_by_text("WebDataMonitorCheckSensor with connection")
     assert wait_until(sign.is_visible), frame.locator("body").inner_text()
     expect(frame.get_by_role("link", name=shown.run_check_id).first).to_be_visible()
@@ -162,14 +144,12 @@ def test_tabs(page: Page, stack: Stack, shown: Shown) -> None:
     _open_tab_of_task(page, run, "report_changes")
     expect(frame.get_by_text("This task does not use the web data service")).to_be_visible()
     expect(frame.get_by_role("navigation")).to_have_count(0)
-    page.goto(shown.pages["monitor"])
-    wait_for_parts(page)
 
 
 def test_a_refresh_keeps_focus_scroll_and_what_is_open(page: Page, shown: Shown) -> None:
     """What differs is replaced, and one sentence says so."""
     page.set_viewport_size({"width": 1300, "height": 300})
-    page.goto(f"{UI_PATH}/deliveries")
+    page.goto(f"{UI_PATH}/inbox")
     page.evaluate(
         """async () => {
             window.link = [...document.querySelectorAll("main a.row")].at(-1);
@@ -197,7 +177,7 @@ def test_a_refresh_keeps_focus_scroll_and_what_is_open(page: Page, shown: Shown)
 
 def test_times_are_in_the_zone_chosen_in_airflow(page: Page, shown: Shown) -> None:
     """In lists and in filters."""
-    page.goto(f"{UI_PATH}/deliveries")
+    page.goto(f"{UI_PATH}/inbox")
     page.evaluate("localStorage.setItem('timezone', JSON.stringify('Asia/Kolkata'))")
     page.reload()
     time = page.locator("time").first
@@ -214,7 +194,7 @@ def test_times_are_in_the_zone_chosen_in_airflow(page: Page, shown: Shown) -> No
 
 def test_lists_sort_filter_and_copy(page: Page, shown: Shown) -> None:
     page.set_viewport_size({"width": 1300, "height": 900})
-    page.goto(f"{UI_PATH}/deliveries")
+    page.goto(f"{UI_PATH}/inbox")
     expect(page.get_by_role("cell", name="crawl.started")).to_have_count(0)
     for order in ("ascending", "descending"):
         page.get_by_role("button", name="Sort by Received").click()
@@ -225,17 +205,17 @@ def test_lists_sort_filter_and_copy(page: Page, shown: Shown) -> None:
         assert times == sorted(times, reverse=order == "descending")
     page.get_by_label("Show started events").check()
     page.wait_for_url("**started=1**")
-    page.goto(shown.pages["job"])
-    page.get_by_role("button", name=f"Copy {shown.job_id}").click()
+    page.goto(shown.pages["monitor"])
+    page.get_by_role("button", name=f"Copy {shown.monitor_id}").click()
     expect(page.get_by_text(re.compile("^(Copied|Selected)$"))).to_be_visible()
 
 
 def test_by_keyboard(page: Page, shown: Shown) -> None:
     page.goto(f"{UI_PATH}/")
-    for _ in range(2):
+    for _ in range(3):
         page.keyboard.press("Tab")
     page.keyboard.press("Enter")
-    page.wait_for_url(f"**{UI_PATH}/deliveries")
+    page.wait_for_url(f"**{UI_PATH}/inbox")
     page.get_by_role("textbox", name="Event").focus()
     page.keyboard.type("monitor.check.completed")
     page.keyboard.press("Enter")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.assets.job import job_asset
 from airflow_provider_webdata.assets.monitor import monitor_asset
 from airflow_provider_webdata.assets.uri import dataset, is_meaningful_uri, monitor_uri, normalized
-from airflow_provider_webdata.common.page_urls import check_page, job_page, monitor_page
+from airflow_provider_webdata.common.page_urls import monitor_page, task_page
 from airflow_provider_webdata.results.lineage import operator_lineage
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger
 
@@ -103,10 +103,10 @@ def test_lineage_names_the_same_dataset() -> None:
     translated = translate_airflow_asset(monitor_asset(ID, "web/eu"), None)
     named = ("webdata://web%2Feu", f"monitors/{ID}")
     assert (translated.namespace, translated.name) == named == dataset(monitor_uri(ID, "web/eu"))
-    for page in (monitor_page("web/eu", ID), check_page("web/eu", ID, "c-1")):
+    for page in (monitor_page("web/eu", ID), monitor_page("web/eu", ID, "c-1")):
         lineage = operator_lineage([], None, "web/eu", page)
         assert [(found.namespace, found.name) for found in lineage.inputs] == [named]
-    assert operator_lineage([], None, "web/eu", job_page("web/eu", "crawl", "j-1")).inputs == []
+    assert operator_lineage([], None, "web/eu", task_page("shop", "run", "crawl", -1), "j-1").inputs == []
 
 
 @pytest.mark.parametrize(("monitor", "conn_id"), [("", "c"), ("  ", "c"), ("m", "")])

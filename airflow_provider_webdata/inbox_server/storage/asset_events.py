@@ -38,7 +38,7 @@ from airflow_provider_webdata.airflow_db.database import (
 from airflow_provider_webdata.airflow_db.errors import RefusedError, StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.assets.uri import is_meaningful_uri, job_uri, monitor_uri
 from airflow_provider_webdata.common.job_kinds import DELIVERED_KINDS
-from airflow_provider_webdata.common.page_urls import check_page, job_page, page_url
+from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page, page_url
 from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, MEANINGFUL_STATUSES
 from airflow_provider_webdata.states.jobs import JOB_COMPLETED, JobView
@@ -452,7 +452,7 @@ def _payload_of(row: Any) -> dict[str, Any]:
             **payload,
             "credits_used": facts.get("creditsUsed"),
             "metadata": facts.get("metadata"),
-            "page_url": page_url(job_page(row.conn_id, row.operation, row.job_id)),
+            "page_url": page_url(delivery_page(row.id)),
         }
     return {
         **payload,
@@ -460,5 +460,5 @@ def _payload_of(row: Any) -> dict[str, Any]:
         "check_id": row.job_id,
         "check_status": facts.get("status"),
         "summary": facts.get("summary"),
-        "page_url": page_url(check_page(row.conn_id, row.monitor_id, row.job_id)),
+        "page_url": page_url(monitor_page(row.conn_id, row.monitor_id, row.job_id)),
     }

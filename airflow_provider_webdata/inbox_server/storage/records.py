@@ -133,15 +133,3 @@ class StoredPage:
     deliveries: list[StoredDelivery]
     cursor: int
     more: bool
-
-
-@dataclass(frozen=True)
-class EventCount:
-    """The number of deliveries of one event.
-
-    :param event: the event's name, with the operation if known; empty for deliveries without a name.
-    :param count: number of deliveries, up to the counting limit.
-    """
-
-    event: str
-    count: int

@@ -6,10 +6,9 @@ index. With a single combined condition, a database would scan deliveries in ord
 
 from __future__ import annotations
 
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Select, and_, bindparam, func, literal, or_, select, union, union_all
+from sqlalchemy import Select, and_, or_, select, union
 
 from airflow_provider_webdata.inbox.envelope import OPERATIONS, split_event
 
@@ -28,8 +27,6 @@ CLOCKS_APART = 3600 * 10**6
 MAX_EVENT_PARTS = 100
 """Maximum parts of a union. SQLite allows 500."""
 
-MAX_NAMES = 100
-"""Maximum names of events that are counted."""
 
 _ANY_OF = (
     (delivery.c.correlation_key, "keys"),
@@ -75,45 +72,6 @@ def selection(
     found = ids.subquery()
     order = found.c.position.desc() if newest_first else found.c.position
     return select(*columns).join(found, found.c.id == delivery.c.id).order_by(order).limit(limit)
-
-
-@cache
-def event_names() -> Select[Any]:
-    """Return the statement for the names of the events of `conn_id`, which steps through their index."""
-    mine = delivery.c.conn_id == bindparam("conn_id")
-    first = select(func.min(delivery.c.name).label("name"), literal(1).label("step")).where(mine)
-    names = first.cte("names", recursive=True)
-    following = select(func.min(delivery.c.name)).where(mine, delivery.c.name > names.c.name)
-    # Not joined with the counts: PostgreSQL would estimate a cost at which it compiles the statement, in 20 ms.
-    names = names.union_all(
-        select(following.scalar_subquery(), names.c.step + 1).where(
-            names.c.name.is_not(None), names.c.step < MAX_NAMES
-        )
-    )
-    return select(names.c.name).where(names.c.name.is_not(None))
-
-
-@cache
-def event_counts(*, is_named: bool) -> Select[Any]:
-    """Return the statement that counts, from `position`, the deliveries of `conn_id` by `operation`, up to `most` each.
-
-    :param is_named: count those with `name`. Otherwise, count those without one.
-    """
-    operations = union_all(*(select(literal(one).label("operation")) for one in ("", *OPERATIONS))).subquery()
-    rows = (
-        select(literal(1))
-        .where(
-            delivery.c.conn_id == bindparam("conn_id"),
-            delivery.c.name == bindparam("name") if is_named else delivery.c.name.is_(None),
-            delivery.c.operation == operations.c.operation,
-            delivery.c.position >= bindparam("position"),
-        )
-        .limit(bindparam("most"))
-        .correlate(operations)
-        .subquery()
-    )
-    number = select(func.count()).select_from(rows).scalar_subquery()
-    return select(operations.c.operation, number.label("number"))
 
 
 def _part(

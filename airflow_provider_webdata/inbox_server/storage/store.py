@@ -17,8 +17,8 @@ from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 
 from . import sequencer
 from .errors import CursorPastEndError, DeliveryNotFoundError
-from .records import DeliveryFilter, EventCount, NewDelivery, StoredDelivery, StoredPage, page_hash
-from .searches import event_counts, event_names, selection
+from .records import DeliveryFilter, NewDelivery, StoredDelivery, StoredPage, page_hash
+from .searches import selection
 from .tables import FAILED, VERSION_TABLE, asset_event, delivery, metadata
 
 if TYPE_CHECKING:
@@ -227,25 +227,6 @@ class DeliveryStore:
             return [_stored(row) for row in rows[:limit]]
 
         return self._after_publishing(query)
-
-    def count_events(self, conn_id: str, since: datetime, most: int) -> list[EventCount]:
-        """Return the number of deliveries of each event, most frequent first.
-
-        :param since: timezone-aware; approximate start of receipt, because positions follow the clock.
-        :param most: counting limit for each event.
-        """
-        values = {"conn_id": conn_id, "position": int(since.timestamp() * 10**6), "most": most}
-        with self._transaction() as connection:
-            names = [*connection.scalars(event_names(), {"conn_id": conn_id}), None]
-            counts = [
-                EventCount(".".join(part for part in (row.operation, name) if part), row.number)
-                for name in names
-                for row in connection.execute(
-                    event_counts(is_named=name is not None), values | ({"name": name} if name else {})
-                )
-                if row.number
-            ]
-        return sorted(counts, key=lambda found: -found.count)
 
     def last_received(self, conn_id: str) -> datetime | None:
         """Return when the newest delivery of a connection was received, or None. Does not publish."""

@@ -15,7 +15,6 @@ from airflow_provider_webdata.api.errors import WebDataError, trimmed
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.numbers import credits_text
-from airflow_provider_webdata.common.page_urls import job_page
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
@@ -282,7 +281,7 @@ class JobRun(WaitRun[JobOutcome]):
         return ManagedWebhook(self.hook.get_settings(), attach, events_to_ask_for(self.kind), origin)
 
     def _show(self, job: TaskJob) -> None:
-        self.task.webdata_page = job_page(self.task.webdata_conn_id, self.kind, job.job_id)
+        self.task.webdata_job_id = job.job_id
         values: dict[str, Any] = {"job_id": job.job_id}
         if job.invalid_urls:
             values[_INVALID_URLS] = job.invalid_urls

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import ConflictError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.api.monitor_diff import monitor_changes
-from airflow_provider_webdata.common.page_urls import check_page
+from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.runs.failures import MonitorConflictError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
@@ -30,7 +30,7 @@ class RunMonitorRun(CheckRun):
         intent = Intent(self.context, "webdata_check")
         monitor_id = self._ready_monitor()
         check = self._started_before(monitor_id, intent) or self._start(monitor_id, intent)
-        self.task.webdata_page = check_page(self.task.webdata_conn_id, monitor_id, check.id)
+        self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor_id, check.id)
         self.push(monitor_id=monitor_id, check_id=check.id)
         if not self.task.wait_for_completion:
             return check.to_wire(mask_headers=True)

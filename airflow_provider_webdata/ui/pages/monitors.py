@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from cron_descriptor import Options, get_description
 
-from airflow_provider_webdata.airflow_db.tasks import dags_that_pushed
+from airflow_provider_webdata.airflow_db.tasks import starters_of
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.numbers import known_credits
@@ -23,10 +24,8 @@ from airflow_provider_webdata.ui.diffs import (
     values_of,
 )
 from airflow_provider_webdata.ui.lookups import Lookup
-from airflow_provider_webdata.ui.tasks import sum_known
+from airflow_provider_webdata.ui.tasks import sum_known, task_named
 from airflow_provider_webdata.ui.threads import in_thread
-
-from .owners import declarers_of, deliveries_of, monitor_owners, spellings, task_of_monitor
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
 
     from .page import PageView
 
+_DECLARES = "WebDataCreateMonitorOperator"
 ROWS = 50
 CHECKS = 50
 PAGES = 25
@@ -68,29 +68,11 @@ async def page(page: PageView) -> Response:
 async def list_part(page: PageView) -> Response:
     """Show a connection's monitors, newest first."""
     conn_id, offset = page.required("conn_id"), page.whole("offset")
-    found = await page.lookups.find(
-        conn_id, ("monitors", offset), lambda hook: hook.list_monitors(limit=ROWS, offset=offset)
-    )
-    # The service may return more than requested.
-    monitors = (found.value or [])[:ROWS]
-    owners = await in_thread(monitor_owners, monitors)
-    readable = await in_thread(page.visitor.readable, set().union(*owners.values()))
-    shown = [one for one in monitors if owners.get(one.id, set()) <= readable]
-    rows = await in_thread(_rows, page, conn_id, shown)
-    lists = await asyncio.gather(
-        *(
-            page.lookups.find(
-                conn_id,
-                ("strip", one.id),
-                lambda hook, one=one: hook.list_monitor_checks(one.id, limit=_STRIP),  # type: ignore[misc]
-                STRIP_KEPT,
-            )
-            for one in shown[:_STRIPS]
-        )
-    )
-    for row, found_checks in zip(rows, lists, strict=False):
-        checks = (found_checks.value or [])[:_STRIP]
-        row["strip"] = [(check, _outcome(check)) for check in checks]
+    found, problem = await checked_monitors(page, conn_id, offset)
+    rows = await in_thread(_rows, page, conn_id, [monitor for monitor, _ in found])
+    for row, (_, found_checks) in zip(rows, found, strict=True):
+        checks = found_checks.value or []
+        row["strip"] = [(check, outcome_of(check)) for check in checks]
         row["used"] = sum_known(known_credits(check.actual_credits) for check in checks)
         row["problem"] = found_checks.problem
     return await page.render(
@@ -98,11 +80,34 @@ async def list_part(page: PageView) -> Response:
         title="Monitors",
         conn_id=conn_id,
         rows=rows,
-        hidden=len(monitors) - len(shown),
-        problem=found.problem,
-        following=offset + ROWS if len(monitors) == ROWS else None,
+        problem=problem,
+        following=offset + ROWS if len(found) == ROWS else None,
         offset=offset,
     )
+
+
+async def checked_monitors(
+    page: PageView, conn_id: str, offset: int = 0
+) -> tuple[list[tuple[Monitor, Lookup[list[MonitorCheck]]]], str | None]:
+    """Return a connection's monitors, newest first, with their last checks, and why they cannot be read."""
+    found = await page.lookups.find(
+        conn_id, ("monitors", offset), lambda hook: hook.list_monitors(limit=ROWS, offset=offset)
+    )
+    # The service may return more than requested.
+    monitors = (found.value or [])[:ROWS]
+    lists = await asyncio.gather(*(_last_checks(page, conn_id, one) for one in monitors[:_STRIPS]))
+    lists += [Lookup[Any]()] * (len(monitors) - len(lists))
+    return [*zip(monitors, lists, strict=True)], found.problem
+
+
+async def _last_checks(page: PageView, conn_id: str, monitor: Monitor) -> Lookup[list[MonitorCheck]]:
+    found = await page.lookups.find(
+        conn_id,
+        ("strip", monitor.id),
+        lambda hook: hook.list_monitor_checks(monitor.id, limit=_STRIP),
+        STRIP_KEPT,
+    )
+    return replace(found, value=found.value[:_STRIP]) if found.value else found
 
 
 async def one(page: PageView) -> Response:
@@ -115,25 +120,27 @@ async def one(page: PageView) -> Response:
         conn_id=conn_id,
         monitor_id=monitor_id,
         check_id=page.text("check_id"),
-        deliveries=await in_thread(deliveries_of, page, conn_id, wanted, 10),
+        deliveries=await in_thread(page.last_deliveries, conn_id, wanted, 10),
     )
 
 
 async def one_part(page: PageView) -> Response:
     """Show a monitor and its check history."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
-    found = await _checked_monitor(page, conn_id, monitor_id)
+    found = await page.lookups.find(
+        conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
+    )
     checks = await page.lookups.find(
         conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
     )
     row = (await in_thread(_rows, page, conn_id, [found.value]))[0] if found.value is not None else None
     listed = (checks.value or [])[:CHECKS]
     shown = [
-        {"check": check, "finished": moment(check.finished_at), "outcome": _outcome(check)}
+        {"check": check, "finished": moment(check.finished_at), "outcome": outcome_of(check)}
         for check in listed
     ]
     # The newest check with findings.
-    telling = next((check.id for check in listed if _outcome(check) != "same"), None)
+    telling = next((check.id for check in listed if outcome_of(check) != "same"), None)
     return await page.render(
         "monitor_part.html",
         title="Monitor",
@@ -151,11 +158,10 @@ async def one_part(page: PageView) -> Response:
 async def values_part(page: PageView) -> Response:
     """Show the numbers that changed in a monitor's last checks, each as a line."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
-    await _checked_monitor(page, conn_id, monitor_id)
     checks = await page.lookups.find(
         conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
     )
-    changed = [one for one in (checks.value or [])[:_STRIP] if _outcome(one) == "changed"]
+    changed = [one for one in (checks.value or [])[:_STRIP] if outcome_of(one) == "changed"]
     found = await asyncio.gather(
         *(
             page.lookups.find(
@@ -184,32 +190,17 @@ async def values_part(page: PageView) -> Response:
     )
 
 
-async def check(page: PageView) -> Response:
-    """Show a check's page, which loads the findings separately."""
-    return await page.render(
-        "check.html",
-        title="Check",
-        conn_id=page.required("conn_id"),
-        monitor_id=page.required("monitor_id"),
-        check_id=page.required("check_id"),
-    )
-
-
 async def check_part(page: PageView) -> Response:
     """Show the findings of a check by page."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     check_id, skip, status = page.required("check_id"), page.whole("skip"), page.text("status")
-    # The DAG of an unreadable monitor is unknown.
-    monitor = await _checked_monitor(page, conn_id, monitor_id)
-    found: Lookup[Any] = Lookup(problem=monitor.problem)
-    if monitor.value is not None:
-        found = await page.lookups.find(
-            conn_id,
-            ("check", monitor_id, check_id, skip, status),
-            lambda hook: hook.get_monitor_check(
-                monitor_id, check_id, limit=PAGES, skip=skip, status=status or None
-            ),
-        )
+    found = await page.lookups.find(
+        conn_id,
+        ("check", monitor_id, check_id, skip, status),
+        lambda hook: hook.get_monitor_check(
+            monitor_id, check_id, limit=PAGES, skip=skip, status=status or None
+        ),
+    )
     pages = (found.value.pages or [])[:PAGES] if found.value else []
     budget = WordBudget()
     shown = await in_thread(
@@ -224,7 +215,7 @@ async def check_part(page: PageView) -> Response:
         ]
     )
     return await page.render(
-        "check_part.html",
+        "monitor_check.html",
         title="Check",
         check=found.value,
         finished=moment(found.value.finished_at) if found.value else None,
@@ -235,24 +226,23 @@ async def check_part(page: PageView) -> Response:
     )
 
 
-async def _checked_monitor(page: PageView, conn_id: str, monitor_id: str) -> Lookup[Monitor]:
-    """Return a monitor.
-
-    :raises HTTPException: 403, the visitor may not read its DAG.
-    """
-    pushed = await in_thread(dags_that_pushed, ["monitor_id"], spellings(monitor_id))
-    await in_thread(page.require_dags, set().union(*pushed.values()))
-    found = await page.lookups.find(
-        conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
-    )
-    if found.value is not None and (task := task_of_monitor(found.value)) is not None:
-        await in_thread(page.require_dags, [task.dag_id])
-    return found
-
-
 def _rows(page: PageView, conn_id: str, monitors: Sequence[Monitor]) -> list[dict[str, Any]]:
-    tasks = declarers_of(monitors)
+    tasks = _declarers_of(monitors)
+    readable = page.visitor.readable_dags({task.dag_id for task in tasks.values()})
+    tasks = {one_id: task for one_id, task in tasks.items() if task.dag_id in readable}
     return [_row(page, conn_id, one, tasks.get(one.id or "")) for one in monitors]
+
+
+def _declarers_of(monitors: Sequence[Monitor]) -> dict[str, TaskName]:
+    """Return the tasks that declare monitors, by monitor id: as their webhooks name them, or the newest."""
+    ids = [one.id for one in monitors if one.id]
+    found = starters_of(ids, ("monitor_id",), _DECLARES) if ids else {}
+    for one in monitors:
+        webhook = one.webhook
+        metadata = webhook.metadata if isinstance(webhook, StoredWebhook) else None
+        if one.id and (task := task_named(metadata)) is not None:
+            found[one.id] = task
+    return found
 
 
 def _row(page: PageView, conn_id: str, monitor: Monitor, task: TaskName | None) -> dict[str, Any]:
@@ -279,7 +269,7 @@ def _row(page: PageView, conn_id: str, monitor: Monitor, task: TaskName | None) 
     }
 
 
-def _outcome(check: MonitorCheck) -> str:
+def outcome_of(check: MonitorCheck) -> str:
     """Return the most severe outcome of a check."""
     if check.status not in {"completed", "partial"}:
         return check.status or "unknown"

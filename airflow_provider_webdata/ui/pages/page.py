@@ -8,18 +8,19 @@ from typing import TYPE_CHECKING, Any
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine
+from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.inbox_server.options import inbox_enabled
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.rendering import in_utc, render
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from starlette.requests import Request
     from starlette.responses import Response
 
     from airflow_provider_webdata.airflow_db.visitor import Visitor
+    from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, StoredDelivery
     from airflow_provider_webdata.ui.lookups import Lookups
 
 _MAX_PARAMETER = 2000
@@ -49,6 +50,10 @@ class PageView:
         if len(given) > _MAX_PARAMETER or not given.isprintable():
             raise HTTPException(400, f"{name} must be printable text of at most {_MAX_PARAMETER} characters.")
         return given
+
+    def given(self, *names: str) -> dict[str, str]:
+        """Return those of the parameters that are not empty, by name."""
+        return {name: self.text(name) for name in names if self.text(name)}
 
     def required(self, name: str) -> str:
         """Return a required parameter.
@@ -90,15 +95,6 @@ class PageView:
         # Databases and clocks have a smaller range than datetime. All deliveries are within these limits.
         return min(max(in_utc(value), _FIRST), _LAST)
 
-    def require_dags(self, dag_ids: Iterable[str]) -> None:
-        """Check that the visitor may read all of these DAGs. Blocks.
-
-        :raises HTTPException: 403, the visitor may not read one of them.
-        """
-        # Do not name the DAG: its id may come from a job or a monitor.
-        if not self.visitor.may_read_dags(dag_ids):
-            raise HTTPException(403, "This belongs to a DAG that you do not have permission to read.")
-
     async def conn_ids(self) -> list[str]:
         """Return the ids of connections that the visitor may read, the default first."""
         listed = await self.lookups.conn_ids()
@@ -115,5 +111,17 @@ class PageView:
         return await in_thread(render, template, self.request, **values)
 
     def store(self) -> DeliveryStore:
-        """Return the delivery store of this Airflow."""
+        """Return the delivery store of this Airflow, whose tables exist only with the inbox."""
         return DeliveryStore(airflow_engine())
+
+    def last_deliveries(self, conn_id: str, wanted: DeliveryFilter, limit: int) -> list[StoredDelivery]:
+        """Return the newest deliveries. Blocks.
+
+        Without the inbox, or if it cannot be read, there are none. Its own page says why.
+        """
+        if not inbox_enabled():
+            return []
+        try:
+            return self.store().newest(conn_id, wanted, limit)
+        except StoreUnavailableError:
+            return []

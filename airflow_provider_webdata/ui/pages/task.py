@@ -1,44 +1,46 @@
-"""The tabs of task instances and DAG runs, which show the provider's tasks."""
+"""The tab of a task instance."""
 
 from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime, timezone
-from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
-from airflow_provider_webdata.airflow_db.spent import used_once
+from starlette.exceptions import HTTPException
+
 from airflow_provider_webdata.airflow_db.tasks import TaskName, happened_to, past_xcoms
+from airflow_provider_webdata.api.endpoints import JOBS
+from airflow_provider_webdata.api.errors import error_text
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.page_urls import task_tab
 from airflow_provider_webdata.common.xcom_keys import PREVIEW
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
-from airflow_provider_webdata.states.jobs import name_of
+from airflow_provider_webdata.states.jobs import JobView, name_of
+from airflow_provider_webdata.ui.lookups import Lookup
 from airflow_provider_webdata.ui.previews import preview
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
 from airflow_provider_webdata.ui.rendering import airflow_root
-from airflow_provider_webdata.ui.tasks import is_number, map_index_of, sum_known, summaries_of_run, summary_of
+from airflow_provider_webdata.ui.tasks import is_number, map_index_of, summary_of, wait_in_worker
 from airflow_provider_webdata.ui.threads import in_thread
 
-from .owners import deliveries_of
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from starlette.responses import Response
 
     from airflow_provider_webdata.airflow_db.tasks import Happened
+    from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
     from airflow_provider_webdata.ui.tasks import TaskSummary
 
     from .page import PageView
 
-TASKS = 500
 CHANGES = ("new", "changed", "removed", "same", "failed")
 """Counts of a run against the last, in the order in which the tab shows them."""
 RUNS = 30
 """Number of runs whose measurements are compared."""
+_ERRORS_SHOWN = 50
 
 
 class TimelineStep(NamedTuple):
@@ -56,23 +58,6 @@ class TimelineStep(NamedTuple):
     delivery: StoredDelivery | None = None
 
 
-class Group(NamedTuple):
-    """The instances of one task in a run.
-
-    :param task_id: id of the task.
-    :param tasks: instances in the order of their index.
-    :param states: number of instances in each state, and of `incomplete` ones.
-    :param credits: total credits, each job counted once; None if no instance reported credits.
-    :param results: total results; None if no instance reported a number, or a successful one did not.
-    """
-
-    task_id: str
-    tasks: Sequence[TaskSummary]
-    states: Counter[str]
-    credits: float | None
-    results: float | None
-
-
 async def page(page: PageView) -> Response:
     """Show a task instance: wait, results, credits, data quality, and timeline."""
     name = TaskName(
@@ -87,7 +72,8 @@ async def page(page: PageView) -> Response:
         return await page.render("task.html", title="Task", summary=None)
     conn_id = summary.conn_id
     own = conn_id is not None and await in_thread(page.visitor.may_read_connection, conn_id)
-    steps = await in_thread(_steps, page, summary)
+    happened = await in_thread(happened_to, name)
+    deliveries = await in_thread(_deliveries, page, summary) if own else []
     first = preview(summary.pushed.get(PREVIEW))
     airflow = airflow_root(page.request)
     checked = await in_thread(
@@ -100,7 +86,8 @@ async def page(page: PageView) -> Response:
         "task.html",
         title="Task",
         summary=summary,
-        steps=steps,
+        steps=_steps(summary, happened, deliveries),
+        wait=summary.wait or wait_in_worker(summary, happened),
         # A task with `output` returns no rows, only their number.
         preview=first._replace(total=summary.count or first.total)
         if first
@@ -108,7 +95,9 @@ async def page(page: PageView) -> Response:
         quality=checked,
         parts=_parts(summary),
         changes=_numbers(summary.fact("changes")),
-        link=None if conn_id is None else _link(summary),
+        monitor=_monitor_link(summary),
+        job=_job_query(summary),
+        job_name=name_of(summary.operation).capitalize() if summary.operation else "Job",
         stopped=await page.lookups.stopped_triggerer() if summary.wait else None,
         running_for=None
         if summary.ended or not summary.started
@@ -119,62 +108,48 @@ async def page(page: PageView) -> Response:
     )
 
 
-async def run(page: PageView) -> Response:
-    """Show the provider's tasks of a DAG run, grouped by task."""
-    dag_id, run_id = page.required("dag_id"), page.required("run_id")
-    found = await in_thread(summaries_of_run, dag_id, run_id, TASKS + 1)
-    has_more = len(found) > TASKS
-    found = found[:TASKS]
-    groups = _groups(found)
-    waits = any(summary.wait for summary in found)
-    return await page.render(
-        "run.html",
-        title="Run",
-        groups=groups,
-        credits=_used(found),
-        states=sum((group.states for group in groups), Counter()),
-        has_counts=any(one.count is not None for one in found),
-        has_waits=waits,
-        has_reasons=any(one.failure for one in found),
-        stopped=await page.lookups.stopped_triggerer() if waits else None,
-        first=TASKS if has_more else None,
-    )
-
-
-def _groups(tasks: Iterable[TaskSummary]) -> list[Group]:
-    """Group task instances by task, in the order in which the first instance of each task started."""
-    tasks = list(tasks)
-    order = {task_id: place for place, task_id in enumerate(dict.fromkeys(one.name.task_id for one in tasks))}
-    tasks.sort(key=lambda one: (order[one.name.task_id], one.name.map_index))
-    found = []
-    for task_id, members in groupby(tasks, key=lambda one: one.name.task_id):
-        instances = list(members)
-        states = (one.state or "no status" for one in instances)
-        warned = ("incomplete" for one in instances if one.shortfalls)
-        has_all = all(one.count is not None for one in instances if one.state == "success")
-        found.append(
-            Group(
-                task_id,
-                instances,
-                Counter([*states, *warned]),
-                _used(instances),
-                sum_known(one.count for one in instances) if has_all else None,
-            )
+async def job_part(page: PageView) -> Response:
+    """Show the state of a task's job, and the errors of its failed pages."""
+    conn_id, job_id, kind = page.required("conn_id"), page.required("job_id"), page.required("operation")
+    if kind not in ALL_JOB_KINDS:
+        raise HTTPException(400, f"operation must be one of {', '.join(ALL_JOB_KINDS)}.")
+    view = await _look(page, conn_id, kind, job_id)
+    errors: Lookup[Any] = Lookup()
+    if JOBS[kind].errors is not None and view.value is not None:
+        errors = await page.lookups.find(
+            conn_id, ("errors", kind, job_id), lambda hook: hook.job_errors(kind, job_id)
         )
-    return found
-
-
-def _used(tasks: Iterable[TaskSummary]) -> float | None:
-    # A task without the XCom `credits` may have `creditsUsed`.
-    return used_once(
-        {"used": one.credits, "byOperation": {}} | _mapping(one.pushed.get("credits")) for one in tasks
+    failed = errors.value.failed if errors.value else []
+    return await page.render(
+        "task_job.html",
+        title="Job",
+        view=view,
+        errors=errors,
+        failed=failed[:_ERRORS_SHOWN],
+        failures=len(failed),
+        reasons=Counter(
+            error.code or error_text(error.error) or "no reason given" for error in failed
+        ).most_common(_ERRORS_SHOWN),
     )
 
 
-def _steps(page: PageView, summary: TaskSummary) -> list[TimelineStep]:
-    """Return a task's timeline, oldest first."""
+async def _look(page: PageView, conn_id: str, kind: JobKind, job_id: str) -> Lookup[JobView]:
+    async def ask(hook: Any) -> JobView:
+        # The response then contains at most one document.
+        limit = {} if JOBS[kind].documents is None else {"limit": 1}
+        return JobView.of(kind, job_id, await hook.job_status(kind, job_id, **limit))
+
+    return await page.lookups.find(conn_id, ("job", kind, job_id), ask)
+
+
+def _steps(
+    summary: TaskSummary, happened: Sequence[Happened], deliveries: Sequence[StoredDelivery]
+) -> list[TimelineStep]:
+    """Return a task's timeline, oldest first.
+
+    :param deliveries: newest first.
+    """
     steps: list[TimelineStep] = []
-    happened = happened_to(summary.name)
     for number, one in enumerate(happened):
         earlier = {before.event for before in happened[:number] if before.attempt == one.attempt}
         steps.append(
@@ -186,10 +161,7 @@ def _steps(page: PageView, summary: TaskSummary) -> list[TimelineStep]:
         steps.append(TimelineStep(min(summary.started, since), "running", "Started"))
     if summary.wait and not any(step.state == "deferred" for step in steps):
         steps.append(TimelineStep(summary.wait.since, "deferred", "Deferred"))
-    delivered = [
-        TimelineStep(one.received_at, "delivered", "Delivered", one)
-        for one in reversed(_deliveries(page, summary))
-    ]
+    delivered = [TimelineStep(one.received_at, "delivered", "Delivered", one) for one in reversed(deliveries)]
     if delivered:
         # The job's first delivery may arrive before the job is recorded.
         first = delivered[0].at
@@ -221,10 +193,7 @@ def _deliveries(page: PageView, summary: TaskSummary) -> list[StoredDelivery]:
     if summary.conn_id is None or not (job_id or key):
         return []
     wanted = DeliveryFilter(job_ids=(job_id,) if job_id else (), keys=(key,) if key else ())
-    try:
-        return deliveries_of(page, summary.conn_id, wanted, 10)
-    except StoreUnavailableError:
-        return []
+    return page.last_deliveries(summary.conn_id, wanted, 10)
 
 
 def _parts(summary: TaskSummary) -> list[tuple[str, float]]:
@@ -241,14 +210,17 @@ def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _link(summary: TaskSummary) -> tuple[str, str, dict[str, str]] | None:
-    """Return name, page, and query parameters of the task's job, check, or monitor."""
-    ids = {"conn_id": str(summary.conn_id), **summary.ids}
-    if summary.operation and "job_id" in ids:
-        query = {"conn_id": ids["conn_id"], "operation": summary.operation, "job_id": ids["job_id"]}
-        return name_of(summary.operation).capitalize(), "jobs/job", query
-    if "monitor_id" in ids and "check_id" in ids:
-        return "Check", "monitors/check", {name: ids[name] for name in ("conn_id", "monitor_id", "check_id")}
-    if "monitor_id" in ids:
-        return "Monitor", "monitors/monitor", {name: ids[name] for name in ("conn_id", "monitor_id")}
-    return None
+def _monitor_link(summary: TaskSummary) -> dict[str, str] | None:
+    """Return the query parameters of the page of the task's monitor or check; None without one."""
+    if summary.conn_id is None or "monitor_id" not in summary.ids:
+        return None
+    ids = {"conn_id": summary.conn_id, **summary.ids}
+    return {name: ids[name] for name in ("conn_id", "monitor_id", "check_id") if name in ids}
+
+
+def _job_query(summary: TaskSummary) -> dict[str, str] | None:
+    """Return the query parameters of the part with the task's job; None without one."""
+    if summary.conn_id is None or summary.operation is None or "job_id" not in summary.ids:
+        return None
+    job_id = summary.ids["job_id"]
+    return {"conn_id": summary.conn_id, "operation": summary.operation, "job_id": job_id}

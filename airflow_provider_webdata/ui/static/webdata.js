@@ -94,6 +94,12 @@ function prepare(within) {
   }
 }
 
+// Remove the row that shows the content of the row before.
+function close(row) {
+  row.previousElementSibling.querySelector("a.opens").setAttribute("aria-expanded", "false");
+  row.remove();
+}
+
 // Sort the rows that are shown by the column of a heading.
 function sortBy(head, order) {
   const table = head.closest("table"), sign = order === "ascending" ? 1 : -1;
@@ -107,6 +113,7 @@ function sortBy(head, order) {
     const text = first.textContent.trim(), number = Number(text.replace(/,/g, ""));
     return head.classList.contains("number") ? (text && !Number.isNaN(number) ? number : -Infinity) : text.toLowerCase();
   };
+  for (const row of table.querySelectorAll("tr.opened")) close(row);
   const rows = [...table.tBodies[0].rows].map((row) => [key(row), row]);
   rows.sort(([one], [other]) => (one < other ? -1 : one > other ? 1 : 0) * sign);
   table.tBodies[0].append(...rows.map(([, row]) => row));
@@ -203,11 +210,12 @@ function start(within) {
 const SOON = 15, LATER = 60;
 let seconds = 0;
 
-// One rule for every page: each 15 seconds what contains something that runs, and each minute all of it.
+// One rule for every page: each 15 seconds what contains something that runs, and each minute all of it. A list with an
+// open row stands still.
 setInterval(() => {
   seconds += SOON;
   const main = document.querySelector("main");
-  if (document.hidden || !main || main.querySelector("form :focus, :popover-open")) return;
+  if (document.hidden || !main || main.querySelector("form :focus, tr.opened")) return;
   const isDue = (part) => seconds % LATER === 0 || part.querySelector("[data-running]");
   if (main.dataset.live !== undefined && isDue(main)) load(main, false);
   for (const part of main.querySelectorAll(".part")) if (isDue(part)) load(part, false);
@@ -220,6 +228,28 @@ document.addEventListener("click", async (event) => {
   const answer = await fetch(more.href, { credentials: "same-origin" });
   const parsed = new DOMParser().parseFromString(await answer.text(), "text/html");
   more.replaceWith(...(parsed.querySelector(".tree") || parsed.querySelector("main")).childNodes);
+});
+
+// A row opens in place.
+document.addEventListener("click", (event) => {
+  const link = event.target.closest ? event.target.closest("a.opens") : null;
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || event.button !== 0) return;
+  event.preventDefault();
+  const row = link.closest("tr"), below = row.nextElementSibling;
+  if (below?.classList.contains("opened")) {
+    close(below);
+    return;
+  }
+  const opened = row.parentElement.insertRow(row.sectionRowIndex + 1), part = document.createElement("div");
+  opened.className = "opened";
+  part.className = "part";
+  part.dataset.src = link.dataset.part;
+  part.textContent = "Loading…";
+  const cell = opened.insertCell();
+  cell.colSpan = row.cells.length;
+  cell.append(part);
+  link.setAttribute("aria-expanded", "true");
+  start(opened);
 });
 
 document.addEventListener("click", (event) => {

@@ -42,7 +42,7 @@ RECIPES = {
         )
     )
 }
-CI = "Test DAGs in CI"
+CI, REPORT = "Test DAGs in CI", "Send last month's credits to a chat"
 CHANGES, NEW = "Message about changed pages", "Scrape only new pages"
 WATCH = "Watch the prices of three shops"
 POSTGRES = "Nightly crawl into PostgreSQL"
@@ -63,8 +63,9 @@ NEEDS = {
 RUN = [
     pytest.param(title, marks=NEEDS.get(title, ()))
     for title in RECIPES
-    # That of each check needs an event: sandbox/tests/testing/test_user_project.py.
-    if title not in (CI, CHANGES, NEW, WATCH, FAILED, HISTORY, CHECKED, POSTGRES, DLT, ALERT)
+    # That of each check needs an event: sandbox/tests/testing/test_user_project.py. The report needs an API server:
+    # tests/integration/ui/test_report.py.
+    if title not in (CI, REPORT, CHANGES, NEW, WATCH, FAILED, HISTORY, CHECKED, POSTGRES, DLT, ALERT)
 ]
 """Recipes that need one run, and nothing else."""
 

@@ -35,14 +35,9 @@ def page(done: Outcome, task: str) -> tuple[str, dict[str, str]]:
     return link.path, dict(parse_qsl(link.query))
 
 
-def job(job_id: str, conn_id: str = "webdata_default") -> tuple[str, dict[str, str]]:
-    query = {"conn_id": conn_id, "operation": "crawl", "job_id": job_id}
-    return f"{FRAME}/webdata-ui/jobs/job", query
-
-
 def check(monitor_id: str, check_id: str, conn_id: str = "webdata_default") -> tuple[str, dict[str, str]]:
     query = {"conn_id": conn_id, "monitor_id": monitor_id, "check_id": check_id}
-    return f"{FRAME}/webdata-ui/monitors/check", query
+    return f"{FRAME}/webdata-ui/monitors/monitor", query
 
 
 def monitor(monitor_id: str) -> tuple[str, dict[str, str]]:
@@ -101,25 +96,25 @@ def done(airflow: Airflow) -> Outcome:
 
 
 def test_jobs(done: Outcome) -> None:
-    """Of an operator, of each instance of a mapped one, and of a sensor; the dashboard where one is named."""
-    for name in ("crawl", "polled", "each[0]", "each[1]"):
+    """Their tab shows them: operators, mapped ones, and sensors have no link but the dashboard."""
+    for name in ("crawl", "polled", "each[0]", "each[1]", "sense"):
         assert done.state(name) == "success", done.log_of(name)
-        assert page(done, name) == job(done.xcom[f"{name}.job_id"])
+        assert f"{name}.webdata_page" not in done.xcom
         assert done.xcom[f"{name}.webdata_dashboard"] == DASHBOARD
-    assert page(done, "sense") == page(done, "crawl") != page(done, "each[0]")
 
 
 def test_asset_events(done: Outcome) -> None:
-    """The event of an outlet links to the page that the task's button opens inside Airflow's frame."""
+    """The event of an outlet links to the page of the task, which shows its job."""
     for name, extra in zip(("crawl", "polled"), done.xcom["extras.return_value"], strict=True):
-        assert FRAME + extra["page_url"] == done.xcom[f"{name}.webdata_page"]
+        link = urlsplit(extra["page_url"])
+        assert link.path == "/webdata-ui/task"
+        assert dict(parse_qsl(link.query)).items() >= {"task_id": name, "map_index": "-1"}.items()
         assert extra["count"] == 1
 
 
 def test_a_failed_job(done: Outcome) -> None:
-    """The link matters most where something went wrong; without a dashboard there is none."""
+    """Without a dashboard, there is no link."""
     assert done.state("failed") == "failed"
-    assert page(done, "failed") == job(done.xcom["failed.job_id"], "slow")
     assert done.xcom["failed.webdata_dashboard"] == ""
 
 
@@ -166,7 +161,7 @@ def test_stored_with_the_dag() -> None:
     }
     dashboard = {"Dashboard": "webdata_dashboard"}
     both = {"Web Data": "webdata_page", **dashboard}
-    assert found == {"search": dashboard, "crawl": both, "each": both, "keep": both, "sense": both}
+    assert found == {"keep": both, **dict.fromkeys(("search", "crawl", "each", "sense"), dashboard)}
     assert [path.rpartition(".")[0] for path in get_provider_info()["extra-links"]] == [
         "airflow_provider_webdata.base.links"
     ] * 2
@@ -175,11 +170,11 @@ def test_stored_with_the_dag() -> None:
 @pytest.mark.parametrize(
     ("base_url", "expected"),
     [
-        ("", f"{FRAME}/webdata-ui/deliveries/delivery?id=7"),
-        ("https://airflow.example", f"https://airflow.example{FRAME}/webdata-ui/deliveries/delivery?id=7"),
+        ("", f"{FRAME}/webdata-ui/inbox?id=7"),
+        ("https://airflow.example", f"https://airflow.example{FRAME}/webdata-ui/inbox?id=7"),
         (
             "https://airflow.example/a/b/",
-            f"https://airflow.example/a/b{FRAME and FRAME + '/a/b'}/webdata-ui/deliveries/delivery?id=7",
+            f"https://airflow.example/a/b{FRAME and FRAME + '/a/b'}/webdata-ui/inbox?id=7",
         ),
     ],
 )

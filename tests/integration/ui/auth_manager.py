@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections import Counter
+from typing import Any, ClassVar
 
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.auth.managers.simple.simple_auth_manager import SimpleAuthManager
@@ -22,8 +23,12 @@ class OneHiddenDag(SimpleAuthManager):
     As in any `SimpleAuthManager`, viewers read no connection.
     """
 
+    asked: ClassVar[Counter[str]] = Counter()
+    """How often each question was asked."""
+
     def is_authorized_dag(self, *, user: Any, details: Any = None, **more: Any) -> bool:
         """Return whether a user may see a DAG."""
+        self.asked[f"{details.id if details else 'all DAGs'}, {more.get('access_entity')}"] += 1
         if details is not None and details.id == HIDDEN_DAG and user.role != "ADMIN":
             return False
         if user.username == NO_XCOMS and more.get("access_entity") is DagAccessEntity.XCOM:
@@ -32,6 +37,7 @@ class OneHiddenDag(SimpleAuthManager):
 
     def is_authorized_connection(self, *, user: Any, details: Any = None, **more: Any) -> bool:
         """Return whether a user may see a connection."""
+        self.asked[f"connection {details.conn_id if details else 'any'}"] += 1
         if details is not None and details.conn_id == HIDDEN_CONN_ID and user.role != "ADMIN":
             return False
         return super().is_authorized_connection(user=user, details=details, **more)

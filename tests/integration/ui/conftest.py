@@ -8,7 +8,7 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from sqlalchemy import create_engine
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.states.deadline import WaitDeadline
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
@@ -32,21 +33,17 @@ CONN_ID = "market"
 PREFIX = "/company"
 DASHBOARD = "https://dashboard.example/app"
 SECRET = "salaries"
-"""A word in everything that belongs to the hidden DAG."""
+"""A word in the service's data that the hidden DAG requested."""
 ODD = tuple(f"odd{number}" for number in range(12))
 """Connections to `OddService`: the answers to each are cached apart."""
 EMPTY = "empty"
 """Another connection to it, which random answers leave alone."""
-PARTLY, TEAMWORK, UNREAD = "partly", "teamwork", "unread"
-FILTERED, PAGED, COUNTED = "filtered", "paged", "counted"
-"""More, each for a few tests: failed pages, which cannot be read, a team that spends more than its DAGs, lists, and
-their pages, and odd counts."""
-TEAM_DAG = "team_dag"
-"""A DAG that spent credits with `TEAMWORK`."""
+PARTLY, FILTERED, COUNTED = "partly", "filtered", "counted"
+"""More, each for a few tests: failed pages, lists, and odd counts."""
 CHEAP_DAGS = tuple(f"cheap{number}" for number in range(8))
 """DAGs that spent a credit each."""
-OTHER_DAG, OLD_DAG = "other_dag", "old_dag"
-"""DAGs that spent credits with another connection, and with an unknown one."""
+OTHER_DAG = "other_dag"
+"""A DAG that spent credits with another connection."""
 FAILED_DAG = "failed_dag"
 FAILURE = {
     "message": "the inbox's tables are missing",
@@ -109,11 +106,13 @@ class Pages:
 
     :param client: of the API server.
     :param tokens: by role.
+    :param password: of the user `admin`.
     :param deliver: stores a delivery, and returns its id.
     """
 
     client: httpx.Client
     tokens: dict[str, str]
+    password: str
     deliver: Callable[..., int]
     sandbox: SandboxServer
     odd: OddService
@@ -209,6 +208,7 @@ def pages(
         folder,
         # Published below a path, with which every link must begin.
         AIRFLOW__API__BASE_URL=f"http://airflow.example{PREFIX}",
+        AIRFLOW__WEBDATA__INBOX="True",
         AIRFLOW__CORE__AUTH_MANAGER="tests.integration.ui.auth_manager.OneHiddenDag",
         AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE=str(folder / "passwords.json"),
         AIRFLOW_CONN_MARKET=connection_text(sandbox.url, dashboard_url=DASHBOARD),
@@ -217,7 +217,7 @@ def pages(
         **{f"AIRFLOW_CONN_{HIDDEN_CONN_ID.upper()}": connection_text(sandbox.url)},
         **{
             f"AIRFLOW_CONN_{conn_id.upper()}": connection_text(odd.url)
-            for conn_id in (*ODD, EMPTY, PARTLY, TEAMWORK, UNREAD, FILTERED, PAGED, COUNTED)
+            for conn_id in (*ODD, EMPTY, PARTLY, FILTERED, COUNTED)
         },
     )
     engine = create_engine(database)
@@ -243,20 +243,17 @@ def pages(
     threading.Thread(target=process.stdout.read, daemon=True).start()
     server = json.loads(serving.removeprefix("SERVING "))
     with httpx.Client(base_url=server["url"], timeout=PATIENCE, trust_env=False) as client:
-        yield Pages(client, server["tokens"], deliver, sandbox, odd)
+        password = json.loads((folder / "passwords.json").read_text())["admin"]
+        yield Pages(client, server["tokens"], password, deliver, sandbox, odd)
     odd.close()
     process.terminate()
     process.wait(PATIENCE)
     engine.dispose()
 
 
-def spent(used: float, conn_id: str | None = CONN_ID) -> dict[str, Any]:
-    """Return the XCom `credits` of a task.
-
-    :param conn_id: None: as earlier versions reported it.
-    """
-    credits = {"used": used, "byOperation": {"crawl": used}}
-    return credits if conn_id is None else credits | {"byConnection": {conn_id: used}}
+def spent(used: float, conn_id: str = CONN_ID) -> dict[str, Any]:
+    """Return the XCom `credits` of a task."""
+    return {"used": used, "byOperation": {"crawl": used}, "byConnection": {conn_id: used}}
 
 
 def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
@@ -264,7 +261,15 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
     policy = {"wait_by": "polling", "poll_interval": 30.0, "safety_poll": 300.0}
     wait = [
         "job.WebDataJobTrigger",
-        {"webdata_conn_id": CONN_ID, "kind": "crawl", "job_id": "hidden-job", "policy": policy},
+        {
+            "webdata_conn_id": CONN_ID,
+            "kind": "crawl",
+            "job_id": "hidden-job",
+            "policy": policy,
+            "deadline": WaitDeadline(
+                (datetime.now(timezone.utc) - timedelta(hours=1)).timestamp()
+            ).serialize(),
+        },
     ]
     webhook = ["webhook.WebDataWebhookTrigger", {"webdata_conn_id": CONN_ID, "key": HOSTILE}]
     ours = {"webdata_conn_id": CONN_ID}
@@ -462,12 +467,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "operator": "WebDataCrawlOperator",
                 "xcoms": {"credits": spent(40, conn_id)},
             }
-            for dag_id, conn_id in {
-                OTHER_DAG: "webdata_default",
-                OLD_DAG: None,
-                "vault_dag": "in_vault",
-                TEAM_DAG: TEAMWORK,
-            }.items()
+            for dag_id, conn_id in {OTHER_DAG: "webdata_default", "vault_dag": "in_vault"}.items()
         ),
         {
             "dag_id": HIDDEN_DAG,
@@ -476,6 +476,14 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "state": "deferred",
             "rendered": ours,
             "trigger": wait,
+        },
+        {
+            "dag_id": HIDDEN_DAG,
+            "task_id": "secret_failure",
+            "operator": "WebDataCrawlOperator",
+            "state": "failed",
+            "rendered": ours,
+            "xcoms": {"failure": FAILURE},
         },
         {
             "dag_id": HIDDEN_DAG,

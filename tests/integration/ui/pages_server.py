@@ -13,7 +13,7 @@ import sys
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from tests.integration.ui.auth_manager import NO_XCOMS, TEAM, TEAM_CONN_ID
+from tests.integration.ui.auth_manager import NO_XCOMS, TEAM, TEAM_CONN_ID, OneHiddenDag
 from tests.support.airflow_rows import add_task
 from tests.support.service import CONNECTION_ID
 
@@ -28,12 +28,17 @@ def main() -> None:
     from airflow.models.connection import Connection
     from airflow.models.team import Team
     from airflow.utils.session import create_session
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
 
     from airflow_provider_webdata.ui import lookups
 
     # Time for a busy machine. It is set before the pages are imported.
     lookups.DEADLINE = SECONDS
     application = create_app()
+    # Airflow's last route accepts any path.
+    asked = Route("/asked", lambda _: JSONResponse(dict(OneHiddenDag.asked)))
+    application.router.routes.insert(0, asked)
     order = json.loads(sys.stdin.readline())
     seeded = _seeded(order["service"]) if "service" in order else {}
     with create_session() as session:

@@ -1,4 +1,4 @@
-"""Access of each role to every page."""
+"""Access of each role to every page, by two rules: of the connection for the service's data, of the DAG for tasks'."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ from starlette.routing import Route
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.ui.application import VIEWS, create_application
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG, NO_XCOMS, TEAM_CONN_ID
-from tests.integration.ui.conftest import CHEAP_DAGS, CONN_ID, DASHBOARD, ODD, SECRET, Pages
+from tests.integration.ui.conftest import CHEAP_DAGS, CONN_ID, DASHBOARD, SECRET, Pages
 from tests.support.snippets import ROOT
 
-HIDDEN_TEXT = "the payroll of the company"
 ROLES = ("guest", "viewer", "op", "admin")
 
 
@@ -25,11 +24,9 @@ def ids(pages: Pages, jobs: dict[str, str]) -> dict[str, Any]:
     crawl = {"type": "crawl.completed", "success": True}
     return {
         **jobs,
-        "hidden delivery": pages.deliver(
-            {**crawl, "id": "hidden-job", "metadata": hidden, "data": HIDDEN_TEXT}
-        ),
+        "hidden delivery": pages.deliver({**crawl, "id": "hidden-job", "metadata": hidden, "data": SECRET}),
         "delivery": pages.deliver({**crawl, "id": jobs["crawl"], "metadata": shop}),
-        "delivery without a DAG": pages.deliver({**crawl, "id": "other", "metadata": {}}),
+        "ledger's delivery": pages.deliver({**crawl, "id": "other", "data": SECRET}, conn_id=HIDDEN_CONN_ID),
     }
 
 
@@ -37,21 +34,15 @@ def params_of(path: str, ids: dict[str, Any]) -> dict[str, Any]:
     """Return a valid query of a route."""
     conn = {"conn_id": CONN_ID}
     return {
-        "/service": conn,
-        "/deliveries/delivery": {"id": ids["delivery"]},
-        "/deliveries/delivery/part": {"id": ids["delivery"], "at": "0"},
+        "/inbox/delivery": {"id": ids["delivery"]},
+        "/inbox/body": {"id": ids["delivery"], "at": "0"},
         "/monitors/list": conn,
         "/monitors/monitor": {**conn, "monitor_id": ids["monitor"]},
         "/monitors/monitor/part": {**conn, "monitor_id": ids["monitor"]},
         "/monitors/values": {**conn, "monitor_id": ids["monitor"]},
         "/monitors/check": {**conn, "monitor_id": ids["monitor"], "check_id": ids["check"]},
-        "/monitors/check/part": {**conn, "monitor_id": ids["monitor"], "check_id": ids["check"]},
-        "/jobs/list": conn,
-        "/jobs/csv": conn,
-        "/jobs/job": {**conn, "operation": "crawl", "job_id": ids["crawl"]},
-        "/jobs/job/part": {**conn, "operation": "crawl", "job_id": ids["crawl"]},
         "/task": {"dag_id": "shop", "run_id": "run", "task_id": "crawl"},
-        "/run": {"dag_id": "shop", "run_id": "run"},
+        "/task/job": {**conn, "operation": "crawl", "job_id": ids["crawl"]},
     }.get(path, {})
 
 
@@ -88,6 +79,16 @@ CONN_IDS = (CONN_ID, HIDDEN_CONN_ID, TEAM_CONN_ID, "webdata_default", "dead")
 """All connections; `op` reads the first, and the last two."""
 
 
+READABLE = {
+    "guest": set(),
+    "viewer": set(),
+    "op": {CONN_ID, "webdata_default", "dead"},
+    "admin": set(CONN_IDS),
+}
+OF_TASKS = (HIDDEN_DAG, "secret_crawl", "secret_declare")
+"""Names of the hidden DAG and its tasks."""
+
+
 @pytest.mark.parametrize("path", VIEWS)
 def test_every_route(pages: Pages, ids: dict[str, Any], path: str) -> None:
     """It authorizes the user, changes nothing, and shows no secret and no row of what the user may not read."""
@@ -96,82 +97,99 @@ def test_every_route(pages: Pages, ids: dict[str, Any], path: str) -> None:
         assert pages.get(path, None, **params).status_code == 401
         for role in ROLES:
             answer = pages.get(path, role, **params)
-            assert answer.status_code == (200 if role in readers else 403), (role, scope, answer.text)
+            is_reader = role in readers and (not path.startswith("/inbox/") or role != "viewer")
+            assert answer.status_code == (200 if is_reader else 403), (role, scope, answer.text)
             assert "default-src 'none'" in answer.headers["content-security-policy"]
             assert answer.headers["cache-control"] == "no-store"
             assert pages.sandbox.api_key not in answer.text, role
             if role != "admin":
-                for text in (SECRET, HIDDEN_DAG, "secret_crawl", *(ids[name] for name in HIDDEN_IDS)):
+                for text in OF_TASKS:
                     assert text not in answer.text.replace(scope.get("dag_id", "-"), ""), (role, scope, text)
-            # What belongs to a DAG names its connection.
-            if VIEWS[path].right == "rows" and not path.startswith(("/deliveries/", "/waits")) and not scope:
+            if role in {"guest", "viewer"}:
+                assert SECRET not in answer.text, (role, scope)
+            # What belongs to a task names its connection.
+            if VIEWS[path].right == "rows" and not scope:
                 shown = {one for one in CONN_IDS if re.search(rf"\b{one}\b", answer.text)}
-                assert shown <= {
-                    "guest": set(),
-                    "viewer": set(),
-                    "op": {CONN_ID, "webdata_default", "dead"},
-                }.get(role, set(CONN_IDS)), role
+                assert shown <= READABLE[role], role
     for method in ("POST", "PUT", "DELETE", "PATCH"):
         assert pages.request(method, path, **params_of(path, ids)).status_code == 405, method
 
 
-HIDDEN_IDS = ("hidden crawl", "hidden monitor", "pushed monitor", "hidden check", "pushed check")
-OF_A_HIDDEN_DAG = (
-    ("/jobs/job", {"operation": "crawl", "job_id": "hidden crawl"}),
-    ("/jobs/job/part", {"operation": "crawl", "job_id": "hidden crawl"}),
-    ("/jobs/job/part", {"operation": "crawl", "job_id": "hidden-job"}),
-    ("/monitors/monitor/part", {"monitor_id": "hidden monitor"}),
-    ("/monitors/monitor/part", {"monitor_id": "pushed monitor"}),
-    ("/monitors/check/part", {"monitor_id": "hidden monitor", "check_id": "hidden check"}),
-    ("/monitors/check/part", {"monitor_id": "pushed monitor", "check_id": "pushed check"}),
+OF_SERVICE = (
+    # Path, parameters, and a text that the service sent.
+    ("/inbox", {}, ">crawl.completed</a>"),
+    ("/inbox.csv", {}, "hidden-job"),
+    ("/inbox/delivery", {"id": "hidden delivery"}, SECRET),
+    ("/inbox/body", {"id": "hidden delivery"}, SECRET),
+    ("/changes", {}, SECRET),
+    ("/monitors/list", {"conn_id": CONN_ID}, SECRET),
+    ("/monitors/monitor/part", {"conn_id": CONN_ID, "monitor_id": "hidden monitor"}, SECRET),
+    ("/monitors/monitor/part", {"conn_id": CONN_ID, "monitor_id": "pushed monitor"}, SECRET),
+    (
+        "/monitors/check",
+        {"conn_id": CONN_ID, "monitor_id": "hidden monitor", "check_id": "hidden check"},
+        SECRET,
+    ),
+    ("/task/job", {"conn_id": CONN_ID, "operation": "crawl", "job_id": "hidden crawl"}, "1 of 1 pages"),
 )
 
 
-def test_what_belongs_to_a_dag_follows_its_right(pages: Pages, ids: dict[str, Any]) -> None:
-    """Jobs and monitors of a hidden DAG are hidden, on a connection that the user may read."""
-    for path, params in OF_A_HIDDEN_DAG:
-        params = {
-            "conn_id": CONN_ID,
-            **params,
-            **{name: ids[value] for name, value in params.items() if value in HIDDEN_IDS},
-        }
-        refused = pages.get(path, "op", **params)
-        assert refused.status_code == 403, (path, params, refused.text)
-        shown = pages.get(path, "admin", **params)
-        assert shown.status_code == 200, (path, params, shown.text)
-        assert SECRET in shown.text or "/jobs/" in path
-    for path in ("/monitors/list", "/jobs/list", "/deliveries"):
-        assert (SECRET if path != "/deliveries" else "hidden-job") in pages.get(path, conn_id=CONN_ID).text, (
-            path
-        )
+@pytest.mark.parametrize(("path", "params", "text"), OF_SERVICE)
+def test_data_of_the_service_follows_its_connection(
+    pages: Pages, ids: dict[str, Any], path: str, params: dict[str, str], text: str
+) -> None:
+    """Regardless of the DAG that requested it: an op may read the connection, and not the DAG."""
+    params = {name: ids.get(value, value) if name.endswith("id") else value for name, value in params.items()}
+    for role in ("op", "admin"):
+        assert text in pages.get(path, role, **params).text, role
+    assert text not in pages.get(path, "viewer", **params).text
 
 
-def test_the_spelling_of_an_id_does_not_circumvent_a_right(pages: Pages, ids: dict[str, Any]) -> None:
-    """A service that stores UUIDs in PostgreSQL ignores letter case, braces, and hyphens."""
-    pages.odd.answer = lambda path: (200, b'{"id": "a", "status": "completed"}')
-    for path, name, hidden in (
-        ("/jobs/job", "job_id", ids["hidden crawl"]),
-        ("/jobs/job/part", "job_id", ids["hidden crawl"]),
-        ("/monitors/monitor/part", "monitor_id", ids["pushed monitor"]),
-        ("/monitors/check/part", "monitor_id", ids["pushed monitor"]),
-        ("/monitors/values", "monitor_id", ids["pushed monitor"]),
-    ):
-        for spelling in (hidden.upper(), hidden.replace("-", ""), f"{{{hidden}}}"):
-            given = {"conn_id": ODD[0], "operation": "crawl", "check_id": "any", name: spelling}
-            assert pages.get(path, "op", **given).status_code == 403, (path, spelling)
-            assert pages.get(path, "admin", **given).status_code == 200, (path, spelling)
+OF_DAG = (
+    # Path, parameters, and a text that names the hidden DAG's task.
+    ("/credits", {}, f">{HIDDEN_DAG}</a>"),
+    ("/credits.csv", {}, HIDDEN_DAG),
+    ("/credits.csv", {"by": "task"}, f"{HIDDEN_DAG},secret_declare"),
+    ("/inbox", {}, f">{HIDDEN_DAG}</a>"),
+    ("/inbox/delivery", {"id": "hidden delivery"}, f">{HIDDEN_DAG}.secret_crawl</a>"),
+    ("/monitors/list", {"conn_id": CONN_ID}, f">{HIDDEN_DAG}.secret_crawl</a>"),
+    ("/monitors/list", {"conn_id": CONN_ID}, f">{HIDDEN_DAG}.secret_declare</a>"),
+    (
+        "/monitors/monitor/part",
+        {"conn_id": CONN_ID, "monitor_id": "pushed monitor"},
+        f">{HIDDEN_DAG}.secret_declare</a>",
+    ),
+    ("/attention", {}, f">{HIDDEN_DAG}.secret_crawl</a>"),
+    ("/attention", {}, f">{HIDDEN_DAG}.secret_failure</a>"),
+    ("/task", {"dag_id": HIDDEN_DAG, "run_id": "run", "task_id": "secret_crawl"}, "secret_crawl"),
+)
 
 
-def test_a_delivery_of_a_hidden_dag_is_hidden_at_any_size(pages: Pages, ids: dict[str, Any]) -> None:
-    """Also if its body is too large for a page."""
-    metadata = {"dag_id": HIDDEN_DAG, "task_id": "secret_crawl"}
-    body = {"type": "crawl.page", "id": "large-hidden-job", "data": "x" * 2**21, "metadata": metadata}
-    params = {"id": pages.deliver(body)}
-    assert pages.get("/deliveries/delivery", "op", **params).status_code == 403
-    assert pages.get("/deliveries/delivery", "admin", **params).status_code == 200
-    found = {"conn_id": CONN_ID, "find": "large-hidden-job"}
-    assert ">crawl.page</a>" not in pages.get("/deliveries", "op", **found).text
-    assert ">crawl.page</a>" in pages.get("/deliveries", "admin", **found).text
+@pytest.mark.parametrize(("path", "params", "text"), OF_DAG)
+def test_data_of_a_task_follows_its_dag(
+    pages: Pages, ids: dict[str, Any], path: str, params: dict[str, Any], text: str
+) -> None:
+    """Also within the service's data, which an op may read."""
+    params = {name: ids.get(value, value) if name.endswith("id") else value for name, value in params.items()}
+    assert text in pages.get(path, **params).text
+    for role in ("op", "viewer", NO_XCOMS):
+        assert text not in pages.get(path, role, **params).text, role
+
+
+def test_the_auth_manager_is_asked_once(pages: Pages, ids: dict[str, Any]) -> None:
+    """Once about each DAG and each connection of a page, however many rows it has."""
+    for path in ("/", "/attention", "/credits", "/credits.csv", "/inbox", "/changes", "/monitors/list"):
+        before = questions(pages)
+        pages.get(path, "op", **params_of(path, ids))
+        asked = {what: number - before.get(what, 0) for what, number in questions(pages).items()}
+        # A DAG, its task instances, and its XComs.
+        assert all(number <= 1 for number in asked.values()), (path, asked)
+
+
+def questions(pages: Pages) -> dict[str, int]:
+    """Return how often the auth manager was asked about each object."""
+    found: dict[str, int] = pages.client.get("/asked").json()
+    return found
 
 
 NO_CONN_IDS = ("../../variables/db_password", "..", "a/../b", "a/", "a b", "a\nb", "a?b", "x" * 251)
@@ -190,55 +208,33 @@ def test_letter_case_does_not_circumvent_a_right(pages: Pages, ids: dict[str, An
     body = {"type": "crawl.completed", "id": "of-another-spelling"}
     delivery = pages.deliver(body, conn_id=HIDDEN_CONN_ID.upper())
     for role, status in (("op", 403), ("admin", 200)):
-        answer = pages.get("/deliveries/delivery", role, id=delivery)
-        assert answer.status_code == status, role
-        assert (HIDDEN_CONN_ID.upper() in answer.text) is (role == "admin")
+        for path in ("/inbox", "/inbox/delivery"):
+            answer = pages.get(path, role, id=delivery)
+            assert answer.status_code == status, (path, role)
+            assert HIDDEN_CONN_ID.upper() not in answer.text or role == "admin", path
         for conn_id in (HIDDEN_CONN_ID.upper(), HIDDEN_CONN_ID.title()):
-            for path in ("/service", "/jobs/list", "/deliveries"):
+            for path in ("/credits", "/monitors/list", "/inbox"):
                 answer = pages.get(path, role, conn_id=conn_id)
                 assert answer.status_code == status, (conn_id, path, role)
-    assert pages.get("/service", "op", conn_id=CONN_ID.upper()).status_code == 200
+    assert pages.get("/monitors/list", "op", conn_id=CONN_ID.upper()).status_code == 200
 
 
 def test_anonymous_requests_get_no_data(pages: Pages, ids: dict[str, Any]) -> None:
-    answer = pages.get("/deliveries", None)
+    answer = pages.get("/inbox", None)
     assert "Log in" in answer.text
     assert CONN_ID not in answer.text
-
-
-READERS = {
-    "delivery": {"viewer", "op", "admin"},
-    "hidden delivery": {"admin"},
-    # Its DAG is unknown: the right to read the connection decides, which a viewer does not have.
-    "delivery without a DAG": {"op", "admin"},
-}
-
-
-def test_payloads(pages: Pages, ids: dict[str, Any]) -> None:
-    for delivery, readers in READERS.items():
-        for role in ROLES:
-            answer = pages.get("/deliveries/delivery", role, id=ids[delivery])
-            assert answer.status_code == (200 if role in readers else 403), (delivery, role)
-            assert ("Payload" in answer.text) is (role in readers), (delivery, role)
-            if role not in readers:
-                assert HIDDEN_TEXT not in answer.text, (delivery, role)
+    script = pages.get("/credits.csv", None)
+    assert (script.status_code, script.text) == (401, "Log in to Airflow to see this page.")
 
 
 def test_without_the_right_to_xcoms(pages: Pages, ids: dict[str, Any]) -> None:
     """The pages of a DAG show its XComs: credits and results."""
-    for path in ("/task", "/run"):
-        assert pages.get(path, NO_XCOMS, **params_of(path, ids)).status_code == 403, path
-    text = pages.get("/spend", NO_XCOMS, conn_id=CONN_ID).text
+    assert pages.get("/task", NO_XCOMS, **params_of("/task", ids)).status_code == 403
+    text = pages.get("/credits", NO_XCOMS, conn_id=CONN_ID).text
     assert f"{2 + len(CHEAP_DAGS)} DAGs that you may not read" in text
     assert ">shop</a>" not in text
     assert "No credits yet" not in text
-
-
-def test_a_hidden_dag(pages: Pages, ids: dict[str, Any]) -> None:
-    """Only an admin sees its tasks."""
-    assert "secret_crawl" in pages.get("/waits").text
-    job = {"conn_id": CONN_ID, "operation": "crawl", "job_id": "hidden-job"}
-    assert "secret_crawl" in pages.get("/jobs/job", **job).text
+    assert pages.get("/credits.csv", NO_XCOMS).text.splitlines() == ["dag_id,used,tasks,unknown"]
 
 
 def test_the_tab_of_a_task_without_the_right_to_its_connection(pages: Pages, ids: dict[str, Any]) -> None:
@@ -246,4 +242,7 @@ def test_the_tab_of_a_task_without_the_right_to_its_connection(pages: Pages, ids
     assert "You do not have permission to read the connection" in text
     assert "data-src" not in text
     assert DASHBOARD not in text
-    assert DASHBOARD in pages.get("/task", "op", dag_id="shop", run_id="run", task_id="crawl").text
+    assert ">crawl.completed</a>" not in text, "a delivery belongs to the connection"
+    allowed = pages.get("/task", "op", dag_id="shop", run_id="run", task_id="crawl").text
+    assert DASHBOARD in allowed
+    assert ">crawl.completed</a>" in allowed

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from html import unescape
 from typing import Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl
 
 import pytest
 from markupsafe import escape
@@ -31,19 +31,16 @@ from tests.integration.ui.conftest import (
     FILTERED,
     HOSTILE,
     ODD,
-    OLD_DAG,
     OTHER_DAG,
-    PAGED,
     PARTLY,
     PREFIX,
-    TEAM_DAG,
-    TEAMWORK,
-    UNREAD,
+    SECRET,
     Pages,
 )
 from tests.integration.ui.pages_server import SECONDS
 from tests.integration.ui.test_access import ids, params_of
 from tests.support.snippets import ROOT
+from tests.support.waiting import wait_until
 
 __all__ = ["ids"]
 
@@ -51,14 +48,15 @@ CONN = {"conn_id": CONN_ID}
 
 
 def test_overview(pages: Pages, ids: dict[str, Any]) -> None:
+    """Its parts follow each other: what needs attention, what changed, and credits."""
     text = pages.get("/").text
-    assert f">{CONN_ID}</h2>" in text
-    assert "crawl.completed" in text
-    assert stat(text.partition(f">{CONN_ID}</h2>")[2], "Waiting tasks") == "5"
-    assert re.search(r'data-src="[^"]*/spend[^"]*"', text)
-    service = pages.get("/service", **CONN).text
-    assert re.fullmatch(r"[\d,]+ of [\d,]+", stat(service, "Credits left"))
-    assert stat(service, "Queued") == "0"
+    parts = re.findall(r'data-src="[^"]*/webdata-ui/(\w+)\?', text)
+    assert parts == ["attention", "changes", "credits"]
+    assert re.findall(r'<a href="[^"]*"[^>]*>(\w+)</a>', text.partition("</nav>")[0]) == [
+        "Overview",
+        "Monitors",
+        "Inbox",
+    ]
 
 
 def stat(text: str, name: str) -> str:
@@ -68,41 +66,80 @@ def stat(text: str, name: str) -> str:
     return re.sub(r"<[^>]*>", "", found[1])
 
 
-def test_spend(pages: Pages) -> None:
-    """Each visitor sees the credits of the DAGs that they may read, by day and by DAG, and the forecast."""
-    text = pages.get("/spend", **CONN).text
-    assert {stat(text, name) for name in ("Today", "Last 7 days")} == {"114"}
+def test_what_changed(pages: Pages, jobs: dict[str, str]) -> None:
+    """The newest checks that found changes, each with a link that opens it."""
+    text = pages.get("/changes").text
+    assert text.count("<tr>\n") == 10
+    ids = f"monitor_id={jobs['pushed monitor']}&amp;check_id={jobs['pushed check']}"
+    row = text.partition(f'conn_id={CONN_ID}&amp;{ids}"')[2].partition("</tr>")[0]
+    assert f">{SECRET}</a>" in row
+    assert ">1 changed</span>" in row
+    assert "No monitors" in pages.get("/changes", "viewer").text
+
+
+def test_credits(pages: Pages) -> None:
+    """Each visitor sees the credits of the DAGs that they may read, by day and by DAG."""
+    text = pages.get("/credits", **CONN).text
+    assert {stat(text, name) for name in ("Today", "Last 7 days", "Last 30 days")} == {"114"}
     assert f">{HIDDEN_DAG}</a>" in text
     assert '<svg class="plot"' in text
-    assert "forecast" in text
-    assert re.fullmatch(r"\d+ \w{3} 20\d\d|more than a year", stat(text, "Enough until"))
     assert "The table shows 8 of 10 DAGs" in text
-    limited = pages.get("/spend", "op", **CONN).text
+    limited = pages.get("/credits", "op", **CONN).text
     assert stat(limited, "Today") == "15"
     assert "1 DAG that you may not read" in limited
-    # The credits left are spent by hidden DAGs as well.
-    assert "Enough until" not in limited
-    rows = pages.get("/spend/csv", "op", **CONN).text.splitlines()
-    assert rows[0] == "day,dag_id,credits"
-    assert sum(float(row.rpartition(",")[2]) for row in rows[1:]) == 15
-    assert HIDDEN_DAG not in "".join(rows)
-    one = pages.get("/spend", dag="shop", **CONN).text
+    one = pages.get("/credits", dag="shop", **CONN).text
     assert "shop alone" in one
     assert stat(one, "Today") == "114"
+    # The credits of their own DAGs, with any connection.
+    viewed = pages.get("/credits", "viewer").text
+    assert stat(viewed, "Today") == "95"
+    assert HIDDEN_DAG not in viewed
 
 
-def test_spend_of_another_connection(pages: Pages) -> None:
-    """Each connection has the DAGs that spent with it, and its own period; a connection that is not listed, too."""
-    default = pages.get("/spend", conn_id="webdata_default").text
+def test_credits_of_a_connection(pages: Pages) -> None:
+    """Each connection has the DAGs that spent with it; a connection that is not listed, too."""
+    default = pages.get("/credits", conn_id="webdata_default").text
     assert stat(default, "Today") == "40"
     assert f">{OTHER_DAG}</a>" in default
     assert ">shop</a>" not in default
-    assert f"the connection is unknown: {OLD_DAG} (40 credits)." in default
     choices = default.partition('aria-label="Connection">')[2].partition("</nav>")[0]
     assert 'aria-current="true">webdata_default</a>' in choices
-    assert "conn_id=in_vault#credits" in choices
-    assert stat(pages.get("/spend", conn_id="in_vault").text, "Today") == "40"
-    assert "/spend?conn_id=dead" in pages.get("/", conn_id="dead").text
+    assert stat(pages.get("/credits", conn_id="in_vault").text, "Today") == "40"
+    assert "/credits?conn_id=dead" in pages.get("/", conn_id="dead").text
+
+
+TODAY = datetime.now(timezone.utc).date().isoformat()
+SUMS = (
+    # Parameters, and the lines that contain the hidden DAG's 99 credits for an admin, and not for an op.
+    ({}, "payroll,99,1,0", None),
+    ({"by": "task"}, "payroll,secret_declare,99,1,0", None),
+    ({"by": "day", "conn_id": CONN_ID}, ",114,13,0", ",15,12,0"),
+    ({"by": "month", "conn_id": CONN_ID}, ",114,13,0", ",15,12,0"),
+)
+
+
+@pytest.mark.parametrize(("params", "admins", "ops"), SUMS)
+def test_sums_of_credits(pages: Pages, params: dict[str, str], admins: str, ops: str | None) -> None:
+    """By DAG, task, month, or day; each visitor gets the sums of their own DAGs."""
+    of_admin, of_op = (pages.get("/credits.csv", role, **params) for role in ("admin", "op"))
+    assert of_admin.headers["content-type"].startswith("text/csv")
+    assert any(line.endswith(admins) for line in of_admin.text.splitlines()), of_admin.text
+    assert not any(line.endswith(admins) for line in of_op.text.splitlines()), of_op.text
+    assert ops is None or any(line.endswith(ops) for line in of_op.text.splitlines()), of_op.text
+
+
+def test_the_interval_of_sums(pages: Pages) -> None:
+    tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).date().isoformat()
+    assert len(pages.get("/credits.csv", since=TODAY, until=tomorrow).text.splitlines()) > 1
+    for interval in ({"since": tomorrow}, {"since": "2020-01-01", "until": "2020-02-01"}):
+        assert pages.get("/credits.csv", **interval).text.splitlines() == ["dag_id,used,tasks,unknown"]
+    for wrong, said in (
+        ({"by": "run"}, "by must be one of dag, task, month, day."),
+        ({"since": "soon"}, "since must be a time such as 2026-01-31T10:00."),
+        ({"since": TODAY, "until": "2020-02-01"}, f"until must be later than since (since is {TODAY}"),
+    ):
+        answer = pages.get("/credits.csv", **wrong)
+        assert (answer.status_code, answer.text[: len(said)]) == (400, said)
 
 
 def attention(pages: Pages, role: str = "admin", **params: Any) -> dict[str, str]:
@@ -139,95 +176,6 @@ def test_what_needs_attention(pages: Pages, ids: dict[str, Any]) -> None:
     assert rows.keys() >= attention(pages, "viewer").keys() >= {f"{FAILED_DAG}.crawl"}
 
 
-def test_jobs_are_filtered_by_state_dag_and_task(pages: Pages) -> None:
-    """A list without matches says among how many jobs it searched."""
-    activity = [
-        {"id": f"job-{number}", "endpoint": "crawl", "target": "https://a.example/"} for number in range(30)
-    ]
-
-    def answer(path: str) -> tuple[int, bytes]:
-        if "activity" in path:
-            found = activity if "endpoint=crawl" in path else []
-            return 200, json.dumps({"success": True, "data": found, "has_more": False}).encode()
-        state = "completed" if "job-29" in path else "scraping"
-        return 200, json.dumps(
-            {"success": True, "status": state, "total": 1, "completed": 0, "data": []}
-        ).encode()
-
-    pages.odd.answer = answer
-    listed = {"conn_id": FILTERED, "operation": "crawl"}
-    assert "The newest 25 jobs" in pages.get("/jobs/list", **listed).text
-    running = pages.get("/jobs/list", state="scraping", **listed).text
-    assert running.count("<tr>\n") == 25
-    none = "of the last 24 hours matches the filters"
-    assert f"None of the newest 25 jobs {none}" in pages.get("/jobs/list", state="failed", **listed).text
-    assert f"None of 30 jobs {none}" in pages.get("/jobs/list", dag="elsewhere", **listed).text
-
-
-def test_older_jobs_follow_the_last_that_was_shown(pages: Pages) -> None:
-    """Also if others have started since."""
-    listed = [
-        {"id": f"moved-{number}", "endpoint": "batch_scrape", "created_at": "2026"} for number in range(6)
-    ]
-    pages.odd.answer = lambda path: (
-        200,
-        json.dumps(
-            {"success": True, "data": listed, "has_more": False}
-            if "activity" in path
-            else {"success": True, "status": "completed", "data": []}
-        ).encode(),
-    )
-    place = {"conn_id": EMPTY, "operation": "batch_scrape", "batch_scrape_skip": 2}
-    for last, first in {"moved-3": 4, "": 2, "expired": 2}.items():
-        text = pages.get("/jobs/list", **place, batch_scrape_last=last).text
-        assert re.findall(r">(moved-\d)<", text) == [f"moved-{number}" for number in range(first, 6)], last
-
-
-def test_older_jobs(pages: Pages) -> None:
-    """Each is on one page, the newest first, by the cursors of the service's lists of each operation."""
-    listed: dict[str, list[dict[str, Any]]] = {"crawl": [], "agent": []}
-    for number in range(150):
-        # Minutes, from the newest; at first most are crawls.
-        kind = "crawl" if number % 9 and number < 120 else "agent"
-        created = datetime(2026, 1, 2, tzinfo=timezone.utc) - timedelta(minutes=number)
-        listed[kind].append({"id": f"paged-{number:03}", "endpoint": kind, "created_at": created.isoformat()})
-
-    def answer(path: str) -> tuple[int, bytes]:
-        query = dict(parse_qsl(urlsplit(path).query))
-        if "activity" not in path:
-            return 200, json.dumps({"success": True, "status": "completed", "data": []}).encode()
-        first, most = int(query.get("cursor", "0")), int(query["limit"])
-        found = listed.get(query["endpoint"], [])
-        has_more = len(found) > first + most
-        page = {"data": found[first : first + most], "has_more": has_more}
-        return 200, json.dumps(
-            {"success": True, **page, "cursor": str(first + most) if has_more else None}
-        ).encode()
-
-    pages.odd.answer = answer
-    seen: list[str] = []
-    params: dict[str, str] = {"conn_id": PAGED}
-    for number in range(10):
-        text = pages.get("/jobs/list", **params).text
-        seen += re.findall(r">(paged-\d+)<", text)
-        assert ("The newest 25 jobs of the last" in text) is (number == 0)
-        assert ("older jobs of the last" in text) is (number > 0)
-        older = re.search(r'href="[^"]*/jobs\?([^"]*)" rel="next"', text)
-        if older is None:
-            break
-        frame = pages.get("/jobs", **dict(parse_qsl(unescape(older[1])))).text
-        part = re.search(r'data-src="[^"]*/jobs/list\?([^"]*)"', frame)
-        assert part is not None, frame
-        params = dict(parse_qsl(unescape(part[1])))
-    assert seen == [f"paged-{number:03}" for number in range(150)]
-    text = pages.get("/jobs/list", conn_id=PAGED, dag="elsewhere").text
-    assert "None of the newest 113 jobs of the last 24 hours matches" in text
-    first = [*csv.DictReader(pages.get("/jobs/csv", conn_id=PAGED).text.splitlines())]
-    assert [one["job_id"] for one in first] == seen[:25]
-    assert {(one["state"], one["dag_id"]) for one in first} == {("completed", "")}
-    assert "dag=elsewhere" in text.partition('rel="next"')[0].rpartition("href=")[2]
-
-
 def test_a_check_history_that_cannot_be_read_is_not_empty(pages: Pages) -> None:
     monitor = {"id": "m-1", "name": "Plans", "status": "active", "targets": []}
     check = {"id": "c-1", "status": "completed", "summary": {"changed": 1}}
@@ -243,12 +191,22 @@ def test_a_check_history_that_cannot_be_read_is_not_empty(pages: Pages) -> None:
         return 200, json.dumps({"success": True, "data": found}).encode()
 
     pages.odd.answer = answer
-    row = pages.get("/monitors/list", conn_id=FILTERED).text.partition(">Plans</a>")[2]
+    # The overview may have cached the first part of the list.
+    row = pages.get("/monitors/list", conn_id=FILTERED, offset=50).text.partition(">Plans</a>")[2]
     assert ">unknown</span>" in row.partition('class="number"')[0]
     assert (
         "Numbers of some checks are missing"
         in pages.get("/monitors/values", conn_id=FILTERED, monitor_id="m-1").text
     )
+
+
+def test_a_connection_that_does_not_answer_has_a_line(pages: Pages, ids: dict[str, Any]) -> None:
+    """For those who may read it. Other connections have none."""
+    rows = attention(pages)
+    assert rows["dead"].startswith("No answer connection dead The host is unreachable")
+    assert not {CONN_ID, "webdata_default"} & rows.keys()
+    assert "dead" in attention(pages, "op")
+    assert "dead" not in attention(pages, "viewer")
 
 
 def test_a_later_success_ends_a_concern(pages: Pages) -> None:
@@ -262,66 +220,34 @@ def test_a_later_success_ends_a_concern(pages: Pages) -> None:
     assert f"{FAILED_DAG}.reported" in week
 
 
-def test_an_empty_page_says_why(pages: Pages) -> None:
-    """Without a right, or without data."""
-    # The credits of their own DAGs, with any connection.
-    credits = pages.get("/spend", "viewer").text
-    assert ">shop</a>" in credits
-    assert HIDDEN_DAG not in credits
+def test_an_empty_state_has_code_that_runs(pages: Pages) -> None:
+    """A list without content says what to do next: the code can be pasted."""
     pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
-    assert "lists no such job" in pages.get("/jobs/list", conn_id=EMPTY, operation="agent").text
+    found: list[str] = []
+
+    def is_empty() -> bool:
+        text = pages.get("/monitors/list", conn_id=EMPTY).text
+        found[:] = re.findall(r'<pre class="code"[^>]*>(.*?)</pre>', text, re.DOTALL)
+        return bool(found)
+
+    # Another answer may be cached for 15 seconds.
+    assert wait_until(is_empty, pause=1.0)
+    exec(compile(unescape(found[0]), "monitors", "exec"), {})
 
 
-def test_the_credits_of_a_period_add_up(pages: Pages) -> None:
-    """The team's credits that no task reported have a line."""
-    today = datetime.now(timezone.utc).date().replace(day=1)
-    following = (today + timedelta(days=32)).replace(day=1)
-    usage = {
-        "remainingCredits": 500,
-        "billingPeriodStart": f"{today}T00:00:00Z",
-        "billingPeriodEnd": f"{following}T00:00:00Z",
-    }
-    period = {"startDate": f"{today}T00:00:00Z", "endDate": None, "totalCredits": 500}
-    pages.odd.answer = lambda path: (
-        200,
-        json.dumps(
-            {"success": True, **({"periods": [period]} if "historical" in path else {"data": usage})}
-        ).encode(),
-    )
-    text = pages.get("/spend", conn_id=TEAMWORK).text
-    rows = dict(re.findall(r'<tr><td>([^<]*)</td><td class="number">([^<]*)</td></tr>', text))
-    assert f">{TEAM_DAG}</a>" in text
-    assert rows["Tasks with this connection"] == "40"
-    assert rows["Monitors' own checks, other connections, and use outside this Airflow"] == "460"
-    assert rows["Team in this period"] == "500"
-
-
-def test_empty_states_have_code_that_runs(pages: Pages) -> None:
-    """Each page without content says what to do next: the code can be pasted."""
-    pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": []}).encode())
-    for path in ("/monitors/list", "/jobs/list"):
-        code = re.search(
-            r'<pre class="code"[^>]*>(.*?)</pre>', pages.get(path, conn_id=EMPTY).text, re.DOTALL
-        )
-        assert code, path
-        exec(compile(unescape(code[1]), path, "exec"), {})
-
-
-NO_LINKS = {"/service", "/jobs/job/part", "/monitors/values"}
+NO_LINKS = {"/task/job", "/monitors/values"}
 
 
 def test_every_link_begins_with_the_path_of_the_api_server(pages: Pages, ids: dict[str, Any]) -> None:
     for path in VIEWS:
         text = pages.get(path, **params_of(path, ids)).text
         links = re.findall(r'(?:href|src|action|data-src)="([^"]*)"', text)
-        assert links or path.endswith("/csv") or path in NO_LINKS, path
+        assert links or path.endswith(".csv") or path in NO_LINKS, path
         assert all(link.startswith((f"{PREFIX}/", "https://")) for link in links), (path, links)
 
 
-def test_a_service_that_does_not_answer(pages: Pages) -> None:
-    assert ">dead</h2>" in pages.get("/").text
-    assert 'class="problem"' in pages.get("/service", conn_id="dead").text
-    missing = pages.get("/service", conn_id="nowhere").text
+def test_a_connection_that_does_not_exist(pages: Pages) -> None:
+    missing = pages.get("/monitors/list", conn_id="nowhere").text
     assert "There is no connection" in missing
     assert "field" not in missing
 
@@ -354,9 +280,6 @@ FILTERS: list[tuple[dict[str, str], bool]] = [
     ({"event": "crawl.completed"}, True),
     ({"event": "completed"}, True),
     ({"event": "agent.completed"}, False),
-    ({"dag": "filtered_sh"}, True),
-    ({"dag": "filtered_shop", "event": "crawl.completed"}, True),
-    ({"dag": "elsewhere"}, False),
     ({"find": "filtered-job"}, True),
     ({"find": "filter-key"}, True),
     ({"find": "https://hooks.example/webdata/inbox/market/filter-key"}, True),
@@ -377,73 +300,76 @@ FILTERS: list[tuple[dict[str, str], bool]] = [
 def test_filters_of_deliveries(pages: Pages) -> None:
     tomorrow = (datetime.now(timezone.utc) + timedelta(days=1)).strftime("%Y-%m-%dT%H:%M")
     page = {"metadata": {"sourceURL": "https://shop.example/a?b=1"}}
-    task = {"dag_id": "filtered_shop", "task_id": "crawl"}
-    body = {"type": "crawl.completed", "id": "filtered-job", "data": [page], "metadata": task}
+    body = {"type": "crawl.completed", "id": "filtered-job", "data": [page]}
     delivery = str(pages.deliver(body, key="filter-key"))
     for filters, found in FILTERS:
         params = {
             name: value.replace("DELIVERY", delivery).replace("TOMORROW", tomorrow)
             for name, value in filters.items()
         }
-        answer = pages.get("/deliveries", **params)
+        answer = pages.get("/inbox", **params)
         assert answer.status_code == 200, answer.text
-        assert (f'/deliveries/delivery?id={delivery}"' in answer.text) is found, filters
-        rows = pages.get("/deliveries/csv", **params).text.splitlines()
+        assert (f'/inbox/delivery?id={delivery}"' in answer.text) is found, filters
+        rows = pages.get("/inbox.csv", **params).text.splitlines()
         assert any(row.startswith(f"{delivery},") for row in rows) is found, filters
 
 
 def test_no_cell_of_a_file_is_a_formula(pages: Pages) -> None:
     pages.deliver({"type": "crawl.completed", "id": "=HYPERLINK(A1)"})
-    rows = [*csv.reader(pages.get("/deliveries/csv", find="=HYPERLINK(A1)").text.splitlines())]
+    rows = [*csv.reader(pages.get("/inbox.csv", find="=HYPERLINK(A1)").text.splitlines())]
     assert [dict(zip(rows[0], row, strict=True))["job_or_check_id"] for row in rows[1:]] == [
         "'=HYPERLINK(A1)"
     ]
 
 
-def test_pages_of_deliveries(pages: Pages) -> None:
+def test_pages_of_the_inbox(pages: Pages) -> None:
     """Each delivery is on one page, the newest first."""
-    named = {"dag_id": "paged_dag", "task_id": "crawl"}
-    made = [
-        pages.deliver({"type": "paged", "id": f"paged-{number}", "metadata": {} if number else named})
-        for number in range(120)
-    ]
+    made = [pages.deliver({"type": "paged", "id": f"paged-{number}"}) for number in range(120)]
     seen: list[int] = []
     params: dict[str, Any] = {"event": "paged"}
     for _ in range(3):
-        text = pages.get("/deliveries", **params).text
-        seen += [delivery for delivery in reversed(made) if f'/deliveries/delivery?id={delivery}"' in text]
+        text = pages.get("/inbox", **params).text
+        seen += [delivery for delivery in reversed(made) if f'/inbox/delivery?id={delivery}"' in text]
         if 'rel="next"' not in text:
             break
-        before = text.partition("before=")[2].partition('"')[0]
-        params["before"] = before
+        params["before"] = text.partition("before=")[2].partition('"')[0]
     assert seen == sorted(made, reverse=True)
-    # Beyond the first page, and the oldest.
-    assert f'/deliveries/delivery?id={made[0]}"' in pages.get("/deliveries", event="paged", dag="paged_").text
-    assert len(pages.get("/deliveries/csv", event="paged").text.splitlines()) == 121
+    assert len(pages.get("/inbox.csv", event="paged").text.splitlines()) == 121
 
 
-def test_a_delivery(pages: Pages, ids: dict[str, Any]) -> None:
-    text = pages.get("/deliveries/delivery", id=ids["delivery"]).text
+def test_an_open_row(pages: Pages, ids: dict[str, Any]) -> None:
+    """It has the body, the task, and the other events of the job. A link to a delivery opens its row."""
+    job_id = "opened-job"
+    named = {"metadata": {"dag_id": "shop", "run_id": "run", "task_id": "crawl"}}
+    started = pages.deliver({"type": "crawl.started", "id": job_id})
+    ended = pages.deliver({"type": "crawl.failed", "id": job_id, "success": False, "error": "gone", **named})
+    text = pages.get("/inbox/delivery", id=ended).text
     assert "/dags/shop/runs/run/tasks/crawl" in text
     assert "<details open>" in text
-    assert pages.get("/deliveries/delivery", id=10**12).status_code == 404
-    held = pages.deliver({"type": "any"}, key=HOSTILE)
-    assert ">shop.listen</a>" in pages.get("/deliveries/delivery", id=held).text
+    assert '<p class="problem" role="status">gone</p>' in text
+    assert f'/inbox?id={started}">crawl.started</a>' in text
+    page = pages.get("/inbox", id=ended).text
+    assert f'data-src="{PREFIX}{UI_PATH}/inbox/delivery?id={ended}"' in page
+    assert f"id={started}" not in page
+    # Its body names no task, which has pushed the id of its job.
+    assert ">shop.crawl</a>" in pages.get("/inbox/delivery", id=pages.deliver({"id": ids["crawl"]})).text
+    for path in ("/inbox", "/inbox/delivery", "/inbox/body"):
+        assert pages.get(path, id=10**12).status_code == 404
 
 
 def test_a_wide_delivery(pages: Pages) -> None:
-    """Its page is small, and links lead to the rest, as far as there is any."""
+    """Its row is small, and links lead to the rest, as far as there is any."""
     wide = {f"item {number}": {"price": number} for number in range(30_000)}
     delivery = pages.deliver({"type": "wide", "data": [wide], "metadata": {"kind": "wide"}})
-    text = pages.get("/deliveries/delivery", id=delivery).text
+    text = pages.get("/inbox/delivery", id=delivery).text
     assert len(text) < 100_000
     path, _, query = unescape(re.findall(r'class="more" href="([^"]*)">… and', text)[-1]).partition("?")
-    assert path == f"{PREFIX}{UI_PATH}/deliveries/delivery/part"
-    rest = pages.get("/deliveries/delivery/part", **dict(parse_qsl(query)))
+    assert path == f"{PREFIX}{UI_PATH}/inbox/body"
+    rest = pages.get("/inbox/body", **dict(parse_qsl(query)))
     assert rest.text.count('class="key">item') == 200
-    assert "<code>29999</code>" in pages.get("/deliveries/delivery/part", id=delivery, at="2.0.29999").text
+    assert "<code>29999</code>" in pages.get("/inbox/body", id=delivery, at="2.0.29999").text
     for at in ("2.0.30000", "2.0.0.0.0", "7", "x", "2..0", "-1"):
-        assert pages.get("/deliveries/delivery/part", id=delivery, at=at).status_code == 404, at
+        assert pages.get("/inbox/body", id=delivery, at=at).status_code == 404, at
 
 
 def test_many_viewers_of_a_slow_service_are_one_call(pages: Pages) -> None:
@@ -456,11 +382,19 @@ def test_many_viewers_of_a_slow_service_are_one_call(pages: Pages) -> None:
     pages.odd.answer = slowly
     pages.odd.asked.clear()
     began = time.monotonic()
+    params = {"conn_id": ODD[0], "operation": "crawl", "job_id": "slow"}
     with ThreadPoolExecutor(50) as viewers:
-        answers = list(viewers.map(lambda _: pages.get("/service", conn_id=ODD[0]).status_code, range(50)))
+        answers = list(viewers.map(lambda _: pages.get("/task/job", **params).status_code, range(50)))
     rounds = 1 + int((time.monotonic() - began) // 15)
     assert set(answers) == {200}
     assert max(Counter(pages.odd.asked).values()) <= rounds
+
+
+def test_the_default_connection_is_shown_first(pages: Pages) -> None:
+    """The first connection by name, `dead`, is not."""
+    text = pages.get("/monitors").text
+    assert "<option selected>webdata_default</option>" in text
+    assert "conn_id=webdata_default" in text
 
 
 def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
@@ -474,28 +408,17 @@ def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
     # A strip of checks, and beside it what the newest that found something found.
     assert 'class="strip"' in monitor
     assert ids["check"] in monitor
-    assert "monitors/check/part?" in monitor
+    assert "monitors/check?" in monitor
     first = re.findall(r'check_id=([^"&]+)', monitor)[0]
     chosen = pages.get("/monitors/monitor/part", **CONN, monitor_id=ids["monitor"], check_id=first).text
-    assert (
-        f"monitors/check/part?conn_id={CONN_ID}&amp;monitor_id={ids['monitor']}&amp;check_id={first}"
-        in chosen
-    )
+    assert f"monitors/check?conn_id={CONN_ID}&amp;monitor_id={ids['monitor']}&amp;check_id={first}" in chosen
     missing = pages.get("/monitors/monitor/part", **CONN, monitor_id="00000000-0000-4000-8000-000000000000")
     assert 'class="problem"' in missing.text
 
 
-def test_the_default_connection_is_shown_first(pages: Pages) -> None:
-    """The first connection by name, `dead`, is not."""
-    for path in ("/monitors", "/jobs"):
-        text = pages.get(path).text
-        assert "<option selected>webdata_default</option>" in text
-        assert "conn_id=webdata_default" in text
-
-
 def test_a_check(pages: Pages, ids: dict[str, Any]) -> None:
     params = {**CONN, "monitor_id": ids["monitor"], "check_id": ids["check"]}
-    text = pages.get("/monitors/check/part", **params).text
+    text = pages.get("/monitors/check", **params).text
     assert ">Changed</span>" in text
     assert "<ins><mark>" in text
     assert "<del>" in text
@@ -507,51 +430,21 @@ def test_a_check_of_many_pages_loads_the_rest(pages: Pages) -> None:
     data = {"id": "long", "status": "completed", "pages": found, "pagination": {"total": 60}}
     pages.odd.answer = lambda path: (200, json.dumps({"success": True, "data": data}).encode())
     params = {"conn_id": EMPTY, "monitor_id": "long", "check_id": "long"}
-    assert "skip=25" in pages.get("/monitors/check/part", **params).text
-    filtered = pages.get("/monitors/check/part", **params, status="same").text
+    assert "skip=25" in pages.get("/monitors/check", **params).text
+    filtered = pages.get("/monitors/check", **params, status="same").text
     assert "skip=25" in filtered
     assert "status=same" in filtered
 
 
-def test_jobs(pages: Pages, ids: dict[str, Any]) -> None:
-    text = pages.get("/jobs/list", **CONN).text
-    assert "https://river.example/" in text
-    assert "shop.crawl" in text
-    assert "<progress" in text
-    part = pages.get("/jobs/job/part", **CONN, operation="crawl", job_id=ids["crawl"]).text
-    assert ">Completed</span>" in part
-
-
-def test_a_running_job_shows_its_rate_and_the_time_left(pages: Pages) -> None:
-    """Both follow from the delivery that reported its start."""
-    job = {"success": True, "status": "scraping", "completed": 10, "total": 30, "creditsUsed": 10, "data": []}
-    pages.odd.answer = lambda path: (200, json.dumps({"errors": []} if "errors" in path else job).encode())
-    pages.deliver({"type": "crawl.started", "id": "paced"}, conn_id=EMPTY)
-    text = pages.get("/jobs/job/part", conn_id=EMPTY, operation="crawl", job_id="paced").text
-    assert "10 of 30 pages" in text
-    assert re.search(r"[\d,.]+ pages per minute, about \d+ (second|minute|hour)s? left", text), text
-
-
-def test_failed_pages_of_a_completed_job(pages: Pages) -> None:
-    """The list and the job's page show them; the service's counts leave them out."""
-    job = {
-        "success": True,
-        "status": "completed",
-        "completed": 36,
-        "total": 36,
-        "creditsUsed": 36,
-        "data": [],
-    }
+def test_the_job_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
+    """The counts of the service leave out failed pages."""
+    assert ">Completed</span>" in pages.get("/task/job", **CONN, operation="crawl", job_id=ids["crawl"]).text
+    job = {"success": True, "status": "scraping", "completed": 36, "total": 36, "creditsUsed": 36, "data": []}
     errors = {"errors": [{"id": str(n), "url": "https://a.example/", "error": "gone"} for n in range(5)]}
-    listed = {"success": True, "data": [{"id": "partly-job", "endpoint": "crawl"}], "has_more": False}
-    pages.odd.answer = lambda path: (
-        200,
-        json.dumps(errors if "errors" in path else listed if "activity" in path else job).encode(),
-    )
-    for path, more in {"/jobs/list": {}, "/jobs/job/part": {"job_id": "partly-job"}}.items():
-        text = pages.get(path, conn_id=PARTLY, operation="crawl", **more).text
-        assert "5 of 41 pages failed" in text, path
-        assert "36 of 41 pages" in text, path
+    pages.odd.answer = lambda path: (200, json.dumps(errors if "errors" in path else job).encode())
+    text = pages.get("/task/job", conn_id=PARTLY, operation="crawl", job_id="partly-job").text
+    for part in ("data-running", "5 of 41 pages failed", "36 of 41 pages", "36 credits", ">5 gone</span>"):
+        assert part in text, part
 
 
 def test_reasons_of_any_shape(pages: Pages) -> None:
@@ -567,68 +460,45 @@ def test_reasons_of_any_shape(pages: Pages) -> None:
         200,
         json.dumps({"success": True, **next(body for name, body in bodies.items() if name in path)}).encode(),
     )
-    job = pages.get("/jobs/job/part", conn_id=EMPTY, operation="crawl", job_id="odd-reasons")
+    job = pages.get("/task/job", conn_id=EMPTY, operation="crawl", job_id="odd-reasons")
     assert (job.status_code, "gone" in job.text, ">1 away</span>" in job.text) == (200, True, True), job.text
-    check = pages.get("/monitors/check/part", conn_id=EMPTY, monitor_id="odd-reasons", check_id="odd")
+    check = pages.get("/monitors/check", conn_id=EMPTY, monitor_id="odd-reasons", check_id="odd")
     assert (check.status_code, check.text.count("gone")) == (200, 2), check.text
-
-
-def test_failed_pages_that_cannot_be_read_are_unknown(pages: Pages) -> None:
-    job = {"success": True, "status": "completed", "completed": 36, "total": 36, "data": []}
-    listed = {"success": True, "data": [{"id": "unread-job", "endpoint": "crawl"}], "has_more": False}
-    pages.odd.answer = lambda path: (
-        (400, b'{"success": false, "error": "no"}')
-        if "errors" in path
-        else (200, json.dumps(listed if "activity" in path else job).encode())
-    )
-    text = pages.get("/jobs/list", conn_id=UNREAD, operation="crawl").text
-    assert "failed pages unknown" in text
-    assert "pages failed" not in text
 
 
 @pytest.mark.parametrize("kind", ["crawl", "agent"])
 def test_a_job_whose_counts_are_text(pages: Pages, kind: str) -> None:
-    """Any job's page and the list show its state, and no figures."""
+    """The part shows its state, and no figures."""
     odd = {"status": "scraping", "completed": "ten", "total": ["30"], "creditsUsed": "few", "warning": 7}
-    job_id = f"odd-{kind}"
-    item = {"id": job_id, "endpoint": kind, "created_at": 7}
-    bodies = {"errors": {"errors": "none"}, "activity": {"data": [item], "has_more": False}}
     pages.odd.answer = lambda path: (
         200,
-        json.dumps(
-            next((body for name, body in bodies.items() if name in path), {"success": True, **odd})
-        ).encode(),
+        json.dumps({"errors": "none"} if "errors" in path else {"success": True, **odd}).encode(),
     )
-    part = pages.get("/jobs/job/part", conn_id=COUNTED, operation=kind, job_id=job_id)
+    part = pages.get("/task/job", conn_id=COUNTED, operation=kind, job_id=f"odd-{kind}")
     assert (part.status_code, "Scraping" in part.text) == (200, True), part.text
     assert "<progress" not in part.text
-    listed = pages.get("/jobs/list", conn_id=COUNTED, operation=kind)
-    assert (listed.status_code, job_id in listed.text) == (200, True), listed.text
 
 
-def test_waits(pages: Pages) -> None:
-    text = pages.get("/waits").text
-    assert "crawl hidden-job" in text
-    assert "by polling every 30 s" in text
-    assert "by webhook" in text
-    assert "airflow triggerer" in text
-    assert "in DAGs that you may not read" in pages.get("/waits", "viewer").text
-    filtered = pages.get("/waits", dag="patien").text
-    assert "3 tasks wait for the service now" in filtered
-    assert "hidden-job" not in filtered
-    assert "No waiting tasks that match" in pages.get("/waits", dag="elsewhere").text
+def test_the_tab_says_on_what_a_task_waits(pages: Pages) -> None:
+    """In a triggerer until when, and in a worker whether it holds a slot."""
 
+    def wait_of(dag_id: str, task_id: str) -> str:
+        text = pages.get("/task", dag_id=dag_id, run_id="run", task_id=task_id).text
+        found = re.search(r"<p>(Waits for .*?)</p>", text, re.DOTALL)
+        return " ".join(re.sub(r"<[^>]*>", "", found[1]).split()) if found else ""
 
-def test_waits_in_a_worker(pages: Pages) -> None:
-    """They are listed beside those in the triggerer. The default is Airflow's, which is to wait in a worker."""
-    rows = dict(re.findall(r">patient\.(\w+)</a>(.*?)</tr>", pages.get("/waits").text, re.DOTALL))
-    assert {name: "holds a worker slot" in row for name, row in rows.items()} == {
-        "held": True,
-        "started": True,
-        "asleep": False,
-    }
-    assert "job held-job" in rows["held"]
-    assert "job started-job" in rows["started"]
+    late = wait_of(HIDDEN_DAG, "secret_crawl")
+    assert late.startswith("Waits for crawl hidden-job, by polling every 30 s, since ")
+    assert "; Late should have ended" in late
+    assert wait_of("shop", "listen").startswith(f"Waits for a delivery (key {escape(HOSTILE)}), by webhook")
+    assert wait_of("patient", "held").startswith("Waits for job held-job, in a worker slot, since ")
+    assert wait_of("patient", "started").startswith("Waits for crawl started-job, in a worker slot, since ")
+    asleep = wait_of("patient", "asleep")
+    assert asleep.startswith(
+        "Waits for a delivery with key a, without a worker slot between two checks, since "
+    )
+    assert not wait_of("patient", "busy")
+    assert not wait_of("patient", "resumed")
 
 
 def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
@@ -708,20 +578,8 @@ def test_the_tab_of_a_rejected_task_begins_with_the_verdict(pages: Pages) -> Non
     assert re.search(r"<dt>Last good</dt><dd><code>s3://bucket/the pages.jsonl<", text)
     assert "airflow webdata publish &#39;s3://bucket/the pages.jsonl&#39;</pre>" in text
     # The job completed, and the file is of an earlier run.
-    assert "jobs/job/part" not in text
+    assert "task/job" not in text
     assert "<dt>File" not in text
-
-
-def test_the_tab_of_a_run_shows_the_reasons(pages: Pages) -> None:
-    text = pages.get("/run", dag_id=FAILED_DAG, run_id="run").text
-    rows = {
-        name: text.partition(f">{name}</a>")[2].partition("</tr>")[0]
-        for name in ("reported", "crawl", "killed", "load")
-    }
-    assert escape(FAILURE["message"]) in rows["load"]
-    assert escape(FAILURE["message"]) in rows["reported"]
-    assert re.search(r">Rejected</span>\s+1 condition failed", rows["crawl"])
-    assert "the worker may have died" in rows["killed"]
 
 
 def test_the_tab_of_another_task(pages: Pages) -> None:
@@ -730,29 +588,6 @@ def test_the_tab_of_another_task(pages: Pages) -> None:
         text = pages.get("/task", dag_id="shop", run_id="run", task_id=task_id).text
         assert "This task does not use the web data service, it failed before" in text
         assert "<nav" not in text
-
-
-def test_the_tab_of_a_run(pages: Pages, ids: dict[str, Any]) -> None:
-    text = pages.get("/run", dag_id="shop", run_id="run").text
-    assert ">crawl</a>" in text
-    assert ">listen</a>" in text
-    assert "plain" not in text
-    # Mapped tasks are one group, with their names, states and sums.
-    group = text.partition("<summary><strong>search</strong>")[2].partition("</details>")[0]
-    assert "1 success" in group
-    assert "1 failed" in group
-    assert "4 credits, 4 results" in group
-    assert ">bridges</a>" in group
-    # What a task left undone stands beside its state; a failed one has its error.
-    assert "1,234 of 1,300 searches were not started" in text.partition(">crawl</a>")[2].partition("</tr>")[0]
-    assert "not started" not in group
-    # Two tasks report the same crawl.
-    assert stat(text, "Credits") == "7"
-    partial = text.partition("<summary><strong>scrape</strong>")[2].partition("</summary>")[0]
-    assert "2 success" in partial
-    assert "2 incomplete" in partial
-    assert "results" not in partial
-    assert "No task of this run" in pages.get("/run", dag_id="shop", run_id="other").text
 
 
 def test_static_files(pages: Pages) -> None:

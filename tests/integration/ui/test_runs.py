@@ -1,8 +1,7 @@
-"""Facts of tasks: sums over a DAG run, earlier runs, and the same statements on PostgreSQL."""
+"""Facts of tasks: late waits, earlier runs, and the same statements on PostgreSQL."""
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
@@ -17,29 +16,22 @@ from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance, uuid7
 from sqlalchemy import create_engine, insert, select, update
 from sqlalchemy.orm import scoped_session, sessionmaker
-from starlette.requests import Request
-from starlette.responses import HTMLResponse
 
-from airflow_provider_webdata.airflow_db.spent import runs_since, spent, total
+from airflow_provider_webdata.airflow_db.spent import reporting_dags, runs_since, spent
 from airflow_provider_webdata.airflow_db.tasks import (
     Happened,
     TaskName,
-    dags_that_pushed,
     past_xcoms,
     runs_started_by,
     starters_of,
-    stored_tasks,
-    waits_in_workers,
+    waiting_dags,
 )
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
 from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
-from airflow_provider_webdata.ui import tasks as of_tasks
-from airflow_provider_webdata.ui.pages import task as tabs
-from airflow_provider_webdata.ui.pages.task import _description, _groups
+from airflow_provider_webdata.ui.pages.task import _description
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
-from airflow_provider_webdata.ui.rendering import render
-from airflow_provider_webdata.ui.tasks import late_waits, summaries_of_run, summary_of, waits
+from airflow_provider_webdata.ui.tasks import late_waits, summary_of
 from tests.integration.commands.test_costs import database, told
 from tests.support.airflow_rows import START, XCOMS, add_task, columns_of
 from tests.support.postgres import Postgres
@@ -69,48 +61,6 @@ def add_wait(session: Any, dag_id: str, map_index: int, deadline: Any) -> None:
 def test_a_retry_may_have_found_its_job(attempt: int, text: str) -> None:
     summary: Any = SimpleNamespace(operation="crawl")
     assert _description(Happened(START, "sent", attempt), summary, resumed=False) == text
-
-
-def test_sums_of_a_run(database: None) -> None:
-    """A job counts once, and other tasks' XComs do not count."""
-    job = told(crawl=4) | {"jobs": {"crawl/j": 4}}
-    with settings.Session() as session:
-        others = {"count": 9, "credits": 9, "creditsUsed": 9}
-        add_task(session, "sums", "another", operator="B", xcoms=others)
-        add_task(session, "sums", "nested", operator="B", rendered={"conf": OURS}, xcoms=others)
-        for index in range(2):
-            add_task(
-                session,
-                "sums",
-                "take",
-                operator="S",
-                rendered=OURS,
-                map_index=index,
-                xcoms={"credits": job},
-            )
-        add_task(session, "sums", "usage", operator="U", rendered=OURS, xcoms={"creditsUsed": 3})
-        session.commit()
-    groups = _groups(summaries_of_run("sums", "run", 10))
-    assert {group.task_id: group.credits for group in groups} == {"take": 4, "usage": 3}
-
-
-def test_sums_of_a_large_run_name_its_first_tasks(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    with settings.Session() as session:
-        for index in range(3):
-            xcoms = {"credits": told(crawl=4)}
-            add_task(session, "large", "take", operator="S", rendered=OURS, map_index=index, xcoms=xcoms)
-        session.commit()
-
-    async def show(template: str, **values: Any) -> HTMLResponse:
-        scope = {"type": "http", "path": "/run", "headers": [], "query_string": b""}
-        return render(template, Request(scope), **values)
-
-    page: Any = SimpleNamespace(required={"dag_id": "large", "run_id": "run"}.__getitem__, render=show)
-    for most, label, used in ((2, "Credits of the first 2 tasks", 8), (3, "Credits", 12)):
-        monkeypatch.setattr(tabs, "TASKS", most)
-        text = bytes(asyncio.run(tabs.run(page)).body).decode()
-        assert f"<dt>{label}</dt><dd>{used}</dd>" in text
-        assert ("the others are not shown" in text) is (most == 2)
 
 
 def test_the_reason_of_the_last_of_many_mapped_tasks(database: None) -> None:
@@ -204,17 +154,6 @@ def on_postgresql(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterat
     engine.dispose()
 
 
-def test_the_first_tasks_of_a_run_show_their_waits(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    deadline = WaitDeadline(datetime.now(timezone.utc).timestamp()).serialize()
-    with settings.Session() as session:
-        for number in reversed(range(3)):
-            add_wait(session, "mapped", number, deadline)
-        session.commit()
-    monkeypatch.setattr(of_tasks, "WAITS_SHOWN", 2)
-    found = {one.name.map_index: one.wait is not None for one in summaries_of_run("mapped", "run", 10)}
-    assert found == {0: True, 1: True, 2: False}
-
-
 def test_late_waits(database: None) -> None:
     """A late wait is found among any number of others. Triggers and deadlines are as they are stored."""
     now = datetime.now(timezone.utc)
@@ -227,7 +166,6 @@ def test_late_waits(database: None) -> None:
     (late,) = late_waits(["many"])
     assert (late.task.map_index, late.is_late, late.until) == (59, True, now - timedelta(minutes=30))
     assert late_waits(["other"]) == []
-    assert not any(wait.is_late for wait in waits(["many"], 50))
 
 
 def test_runs_that_an_event_of_the_inbox_started(database: None) -> None:
@@ -292,15 +230,14 @@ def test_statements_on_postgresql(on_postgresql: None) -> None:
     assert not troubled_tasks(START + timedelta(days=1), "incomplete", (), 10)[0]
     assert troubled_tasks(START, "incomplete", (), 1)[1]
     for earliest, used in ((START - timedelta(hours=1), 4), (START + timedelta(days=1), 0)):
-        assert total(spent("dag", ["shop"], earliest, None)) == used
+        assert sum(one.used for one in spent("dag", earliest, dag_ids=["shop"])) == used
+        assert reporting_dags(earliest) == ({"shop"} if used else set())
+    assert reporting_dags(START - timedelta(hours=1), START - timedelta(minutes=30)) == set()
     assert runs_since(["shop", "none"], START) == {"shop": 4}
     assert runs_since(["shop"], START + timedelta(seconds=30)) == {"shop": 3}
     assert starters_of(["job-1", "job-2"]) == {"job-1": TaskName("shop", "run", "crawl")}
     assert starters_of(["job-1"], operator="WebDataAgentOperator") == {}
     assert starters_of(["check-1"], ("check_id",)) == {"check-1": TaskName("shop", "run", "other")}
-    assert dags_that_pushed(["job_id"], ["job-1"]) == {"job-1": {"shop"}}
     assert late_waits(["shop"]) == []
     assert runs_started_by(1, "job-1", START) == []
-    names = {one.name.task_id for one in stored_tasks("shop", "run", (), 10, 10)}
-    assert names == {"crawl", "mended", "scrape", "other"}
-    assert [one.name.task_id for one in waits_in_workers()] == ["other"]
+    assert waiting_dags() == set()

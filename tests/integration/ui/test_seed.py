@@ -13,14 +13,14 @@ from datetime import datetime, timezone
 from html import unescape
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlencode
+from urllib.parse import unquote
 
 import httpx
 import pytest
 from playwright.sync_api import ConsoleMessage, Download, Locator, Page, expect
 
 from airflow_provider_webdata.common.links import error_link
-from airflow_provider_webdata.common.page_urls import UI_PATH, check_page, job_page, monitor_page
+from airflow_provider_webdata.common.page_urls import UI_PATH, monitor_page, task_page
 from demo.data import DAG_IDS
 from tests.support.browser import opened, overflow, violations, wait_for_parts
 from tests.support.ports import free_port
@@ -57,24 +57,22 @@ class Full:
         assert answer.status_code == 200, (path, answer.text[:500])
         return " ".join(re.sub(r"<[^>]+>", " ", answer.text).split())
 
-    def link(self, path: str, start: str, **params: Any) -> str:
-        """Return the first address of a page that begins so, from the links of another page."""
+    def link(self, path: str, page: str, parameter: str, **params: Any) -> str:
+        """Return the first address of a page with a parameter, from the links of another page."""
         answer = self.client.get(f"{UI_PATH}{path}", params=params)
-        found = re.search(rf'href="({UI_PATH}/{start}[^"]*)"', answer.text)
+        found = re.search(rf'href="({UI_PATH}/{page}\?{parameter}=[^"]*)"', answer.text)
         assert found is not None, answer.text
         return unescape(found[1])
 
     def task_page(self, dag_id: str, task_id: str, index: int = -1) -> str:
         """Return the path of a task's page in the newest run."""
-        run_id = self.seeded["runs"][dag_id]
-        query = {"dag_id": dag_id, "run_id": run_id, "task_id": task_id, "map_index": index}
-        return f"{UI_PATH}/task?{urlencode(query)}"
+        return task_page(dag_id, self.seeded["runs"][dag_id], task_id, index)
 
     @property
     def check_page(self) -> str:
         """The path of the newest check that found changes."""
         prices = "Competitor prices"
-        return check_page(CONNECTION_ID, self.service.monitors[prices], self.service.checks[prices][-1].id)
+        return monitor_page(CONNECTION_ID, self.service.monitors[prices], self.service.checks[prices][-1].id)
 
     def task(self, dag_id: str, task_id: str, index: int = -1) -> str:
         """Return the text of a task's page in the newest run."""
@@ -91,6 +89,7 @@ def full(
     service = live(state, datetime.now(timezone.utc))
     env = airflow_environ(
         folder,
+        AIRFLOW__WEBDATA__INBOX="True",
         AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE=str(folder / "passwords.json"),
         AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(f"http://127.0.0.1:{port}"),
         **{f"AIRFLOW_CONN_{UNREACHABLE.upper()}": connection_text("http://127.0.0.1:9")},
@@ -120,7 +119,6 @@ def full(
 
 def test_pages_of_the_service(full: Full) -> None:
     """Each shows what the service and the tasks know; the credits of DAGs and of the team add up."""
-    assert "webdata_default" in full.get("/")
     week = full.get("/attention", days=7)
     for text in (
         "Rejected competitor_prices.scrape_prices",
@@ -128,16 +126,18 @@ def test_pages_of_the_service(full: Full) -> None:
         "4 of 12 searches were not started",
         "WD-031",
         "after its deadline",
+        f"No answer connection {UNREACHABLE} The host is unreachable",
     ):
         assert text in week, week
-    credits = full.get("/spend", conn_id=CONNECTION_ID)
+    changed = full.get("/changes", days=7)
+    assert re.search(r"Competitor prices \d+ changed", changed), changed
+    credits = full.get("/credits", conn_id=CONNECTION_ID)
     for dag_id in DAG_IDS:
         assert re.search(rf"{dag_id} ↗ (\S+ ){{2}}{full.seeded['credits'][dag_id]:,.0f} ", credits), credits
-    jobs = full.get("/jobs/list", conn_id=CONNECTION_ID)
-    assert "5 of 41 pages failed" in jobs
-    assert "docs_rag_refresh" in jobs
     for kind, job_id in full.service.jobs.values():
-        assert job_id in full.get(job_page(CONNECTION_ID, kind, job_id))
+        job = full.get("/task/job", conn_id=CONNECTION_ID, operation=kind, job_id=job_id)
+        assert "credits" in job, job
+        assert ("5 of 41 pages failed" in job) is (job_id == full.service.jobs["docs"][1])
     monitors = full.get("/monitors/list", conn_id=CONNECTION_ID)
     for name, monitor_id in full.service.monitors.items():
         assert name in monitors
@@ -152,33 +152,28 @@ def test_pages_of_the_service(full: Full) -> None:
     ids = {"monitor_id": full.service.monitors[prices], "check_id": full.service.checks[prices][-1].id}
     values = full.get("/monitors/values", conn_id=CONNECTION_ID, monitor_id=full.service.monitors[prices])
     assert "kettleworld.example/house-blend price" in values
-    assert "250 g:" in full.get("/monitors/check/part", conn_id=CONNECTION_ID, **ids)
+    assert "250 g:" in full.get("/monitors/check", conn_id=CONNECTION_ID, **ids)
 
 
 def test_pages_of_airflow(full: Full) -> None:
     """Each shows the rows of Airflow's tables and of the inbox."""
-    deliveries = full.get("/deliveries")
-    assert "crawl.failed" in deliveries
-    assert "batch_scrape.page" in full.get("/deliveries", event="batch_scrape.page")
+    inbox = full.get("/inbox")
+    assert "crawl.failed" in inbox
+    assert "batch_scrape.page" in full.get("/inbox", event="batch_scrape.page")
     # Which delivery is the newest depends on the time of day.
-    assert "crawl.completed" in full.get(
-        full.link("/deliveries", "deliveries/delivery", event="crawl.completed")
-    )
-    waits = full.get("/waits")
-    assert "3 tasks wait" in waits
+    link = full.link("/inbox", "inbox", "id", event="crawl.completed")
+    row = full.get(link.replace("/inbox?", "/inbox/delivery?"))
+    assert "Other events crawl.page" in row, row
+    assert re.search(r"Task (docs_rag_refresh.crawl_docs|supplier_catalog_crawl.crawl_catalog) ", row), row
     late = re.search(
-        r"/runs/([^/]+)/tasks/await_editor/.*?>Late<", full.client.get(f"{UI_PATH}/waits").text, re.DOTALL
+        r"/runs/([^/]+)/tasks/await_editor/", full.client.get(f"{UI_PATH}/attention?days=7").text
     )
     assert late is not None
     names = {"dag_id": "news_digest", "run_id": unquote(late[1]), "task_id": "await_editor"}
     assert "Late should have ended" in full.get("/task", **names)
-    run = full.get("/run", dag_id="news_digest", run_id=full.seeded["runs"]["news_digest"])
-    assert run.index("search_news") < run.index("find_papers"), "it has not started"
     # The sensor waited for the next check, whose id it returned.
     check = full.task("docs_rag_refresh", "wait_for_check")
     assert any(one.id in check for one in full.service.checks["Lakehouse docs"])
-    for dag_id, run_id in full.seeded["runs"].items():
-        assert "Tasks that use the web data service" in full.get("/run", dag_id=dag_id, run_id=run_id)
     shown = {
         ("competitor_prices", "scrape_prices", -1): "2 conditions failed",
         ("competitor_prices", "find_offers", 1): "espresso roast 250 g",
@@ -232,10 +227,10 @@ def top(element: Locator) -> float:
 
 
 def test_the_overview_begins_with_what_needs_attention(wide: Page) -> None:
-    """With the reason and a link, of 24 hours and of 7 days; then the credits, by DAG and as a file."""
+    """With the reason and a link, of 24 hours and of 7 days; then what changed, and credits, by DAG and as a file."""
     page = wide
     opened_page(page, f"{UI_PATH}/")
-    assert page.locator("h2").all_inner_texts()[:2] == ["Needs attention", "Credits"]
+    assert page.locator("h2").all_inner_texts() == ["Needs attention", "What changed", "Credits"]
     block = page.locator("section[aria-labelledby=attention]")
     expect(block.get_by_role("link", name="24 hours")).to_have_attribute("aria-current", "true")
     of_a_day = block.locator("tbody tr").count()
@@ -254,12 +249,11 @@ def test_the_overview_begins_with_what_needs_attention(wide: Page) -> None:
     page.wait_for_url("**dag=docs_rag_refresh**")
     wait_for_parts(page)
     expect(block.get_by_role("link", name="7 days")).to_have_attribute("aria-current", "true")
-    expect(credits.locator(".legend li")).to_have_text(["docs_rag_refresh", re.compile("forecast")])
-    credits.get_by_text("Credits by day", exact=True).click()
+    expect(credits.locator(".legend li")).to_have_text(["docs_rag_refresh"])
     with page.expect_download() as saved:
-        credits.get_by_role("link", name="Download as CSV").click()
+        credits.get_by_role("link", name="by DAG").click()
     rows = rows_of(saved.value)
-    assert rows[0].keys() == {"day", "dag_id", "credits"}
+    assert rows[0].keys() == {"dag_id", "used", "tasks", "unknown"}
     assert {row["dag_id"] for row in rows} == {*DAG_IDS}
 
 
@@ -311,70 +305,81 @@ def test_a_check_shows_both_sides(wide: Page, full: Full) -> None:
     assert sides[0]["x"] + sides[0]["width"] <= sides[1]["x"]
 
 
-def test_lists_keep_their_order_and_filter_at_once(wide: Page) -> None:
+def test_a_list_keeps_its_order_and_filters_at_once(wide: Page) -> None:
     page = wide
-    for path, renewed, name in (("/deliveries", "main", "Received"), ("/jobs", ".part", "Target")):
-        opened_page(page, f"{UI_PATH}{path}")
-        page.get_by_role("button", name=f"Sort by {name}").click()
-        order = page.locator("tbody tr").all_inner_texts()
-        assert len(order) > 5
-        page.evaluate(f"load(document.querySelector('{renewed}'), false)")
-        expect(page.locator("#updated")).to_be_visible()
-        expect(page.locator("th", has_text=name)).to_have_attribute("aria-sort", "ascending")
-        firsts = [row.split("\t")[0] for row in page.locator("tbody tr").all_inner_texts()]
-        assert firsts == [row.split("\t")[0] for row in order]
-    page.locator("select[name=state]").select_option("failed")
-    page.wait_for_url("**state=failed**")
-    wait_for_parts(page)
-    expect(page.get_by_text(re.compile(r"^\d+ of \d+ jobs .* the filters$"))).to_be_visible()
-    with page.expect_download() as saved:
-        page.get_by_role("link", name="Download these as CSV").click()
-    assert {row["state"] for row in rows_of(saved.value)} == {"failed"}
-    opened_page(page, f"{UI_PATH}/deliveries")
-    page.locator("input[name=dag]").fill("docs_rag")
-    page.locator("input[name=dag]").blur()
-    page.wait_for_url("**dag=docs_rag**")
+    opened_page(page, f"{UI_PATH}/inbox")
+    page.get_by_role("button", name="Sort by Received").click()
+    order = page.locator("tbody tr").all_inner_texts()
+    assert len(order) > 5
+    page.evaluate("load(document.querySelector('main'), false)")
+    expect(page.locator("#updated")).to_be_visible()
+    expect(page.locator("th", has_text="Received")).to_have_attribute("aria-sort", "ascending")
+    firsts = [row.split("\t")[0] for row in page.locator("tbody tr").all_inner_texts()]
+    assert firsts == [row.split("\t")[0] for row in order]
+    page.locator("input[name=event]").fill("crawl.completed")
+    page.locator("input[name=event]").blur()
+    page.wait_for_url("**event=crawl.completed**")
     shown = page.locator("tbody tr").count()
     assert shown > 0
     with page.expect_download() as saved:
         page.get_by_role("link", name="Download as CSV").click()
-    assert len(rows_of(saved.value)) >= shown
-    opened_page(page, f"{UI_PATH}/waits")
-    held = page.locator("tr", has_text="supplier_catalog_crawl.wait_for_export")
-    expect(held).to_contain_text(re.compile(r"holds a worker slot since .* minutes ago"))
-    expect(page.locator("tbody tr").first).to_contain_text("wait_for_export")
-    page.locator("input[name=dag]").fill("news")
-    page.locator("input[name=dag]").blur()
-    page.wait_for_url("**dag=news**")
-    expect(page.get_by_text("1 task waits for the service now.")).to_be_visible()
-    expect(held).to_have_count(0)
+    rows = rows_of(saved.value)
+    assert len(rows) >= shown
+    assert {row["event"] for row in rows} == {"crawl.completed"}
     opened_page(page, f"{UI_PATH}/monitors")
     expect(page.get_by_text(re.compile(r"^\d+ monitors$"))).to_be_visible()
 
 
-def test_with_the_service_down_the_credits_keep_their_period(wide: Page, full: Full) -> None:
-    """The page says so; of a service that never responded, it shows the calendar month, and says why."""
+def test_a_row_of_the_inbox_opens_in_place(wide: Page) -> None:
+    """With its body and the other events of its job."""
     page = wide
-    credits = page.locator("section[aria-labelledby=credits]")
-    sums = credits.locator(".stats > div", has_text="Period since")
+    opened_page(page, f"{UI_PATH}/inbox?event=crawl.completed")
+    rows, link = page.locator("main > table > tbody > tr"), page.locator("a.opens").first
+    before = rows.count()
+    link.click()
+    wait_for_parts(page)
+    expect(rows).to_have_count(before + 1)
+    expect(link).to_have_attribute("aria-expanded", "true")
+    opened = page.locator("tr.opened")
+    expect(opened.get_by_text("Other events")).to_be_visible()
+    expect(opened.locator(".tree .key").first).to_be_visible()
+    assert page.url.endswith("/inbox?event=crawl.completed")
+    link.focus()
+    page.keyboard.press("Enter")
+    expect(opened).to_have_count(0)
+    expect(link).to_have_attribute("aria-expanded", "false")
+    link.click()
+    page.get_by_role("button", name="Sort by Received").click()
+    expect(opened).to_have_count(0)
+    # A link to a delivery shows it alone, open.
+    address = link.get_attribute("href") or ""
+    opened_page(page, address)
+    expect(rows).to_have_count(2)
+    expect(page.locator("a.opens")).to_have_attribute("aria-expanded", "true")
+    expect(opened.get_by_text("Other events")).to_be_visible()
+    page.get_by_role("link", name="All", exact=True).click()
+    expect(opened).to_have_count(0)
+
+
+def test_with_the_service_down_the_overview_names_the_connection(wide: Page, full: Full) -> None:
+    """And shows what Airflow knows."""
+    page = wide
+    block = page.locator("section[aria-labelledby=attention]")
+    line = block.locator("tr", has_text=f"connection {CONNECTION_ID}")
     opened_page(page, f"{UI_PATH}/")
-    before = sums.inner_text()
+    expect(block.locator("tr", has_text=f"connection {UNREACHABLE}")).to_be_visible()
+    expect(line).to_have_count(0)
     full.sandbox.stop()
     try:
 
         def is_noticed() -> bool:
             opened_page(page, f"{UI_PATH}/")
-            return credits.get_by_text("It does not report it now").is_visible()
+            return line.is_visible()
 
         # Answers are cached for 15 seconds.
         assert wait_until(is_noticed, pause=5.0)
-        assert sums.inner_text() == before
-        expect(credits).to_contain_text("The period is the last that the service reported")
-        opened_page(page, f"{UI_PATH}/?conn_id={UNREACHABLE}")
-        expect(credits).to_contain_text(
-            "The period is the calendar month, because the service does not report its own"
-        )
-        expect(sums).to_contain_text(f"{datetime.now(timezone.utc):%Y-%m}-01")
+        expect(line).to_contain_text("No answer")
+        expect(page.locator("section[aria-labelledby=credits] .chart")).to_be_visible()
     finally:
         full.sandbox.start()
 
@@ -387,7 +392,7 @@ def test_a_viewer_without_the_right_to_connections(page: Page, full: Full) -> No
     with browser.new_context(base_url=url, reduced_motion="reduce") as context:
         context.add_cookies([{"name": "_token", "value": full.tokens["viewer"], "url": url}])
         viewed = context.new_page()
-        for path in ("/jobs", "/monitors", "/deliveries", "/"):
+        for path in ("/monitors", "/inbox", "/"):
             opened_page(viewed, f"{UI_PATH}{path}")
             expect(viewed.get_by_text("You do not have permission to read any connection")).to_be_visible()
             expect(viewed.get_by_text("airflow webdata init")).to_have_count(0)
@@ -398,14 +403,14 @@ def test_a_viewer_without_the_right_to_connections(page: Page, full: Full) -> No
             expect(credits.get_by_role("link", name=dag_id, exact=True)).to_be_visible()
         opened_page(viewed, full.task_page("docs_rag_refresh", "crawl_docs"))
         expect(viewed.get_by_text("You do not have permission to read the connection")).to_be_visible()
-    opened_page(page, f"{UI_PATH}/deliveries?find=nothing-has-this-id")
+    opened_page(page, f"{UI_PATH}/inbox?find=nothing-has-this-id")
     expect(page.get_by_text("No delivery that you may read matches the filters")).to_be_visible()
     expect(page.get_by_text("Webhook URL")).to_have_count(0)
 
 
 def test_lists_fit_their_frame(page: Page) -> None:
     """Beside Airflow's menu, on a tablet and on a small desktop."""
-    for path in ("/?days=7", "/deliveries", "/monitors", "/jobs", "/waits"):
+    for path in ("/?days=7", "/monitors", "/inbox", "/inbox?id=1"):
         opened_page(page, f"{UI_PATH}{path}")
         for width in (690, 768, 1024):
             page.set_viewport_size({"width": width, "height": 900})
@@ -426,17 +431,15 @@ def test_every_full_page(page: Page, full: Full) -> None:
 
     page.on("console", note)
     paths = [
-        *(f"{UI_PATH}{path}" for path in ("/?days=7", "/deliveries", "/monitors", "/jobs", "/waits")),
-        f"{UI_PATH}/deliveries/delivery?id=1",
+        *(f"{UI_PATH}{path}" for path in ("/?days=7", "/monitors", "/inbox", "/inbox?id=1")),
         monitor_page(CONNECTION_ID, full.service.monitors["Competitor prices"]),
         full.check_page,
-        *(job_page(CONNECTION_ID, kind, job_id) for kind, job_id in [*full.service.jobs.values()][:2]),
         full.task_page("competitor_prices", "scrape_prices"),
         full.task_page("competitor_prices", "load_prices"),
         full.task_page("docs_rag_refresh", "crawl_docs"),
         full.task_page("news_digest", "scrape_articles", 2),
         full.task_page("news_digest", "scrape_articles", 4),
-        f"{UI_PATH}/run?{urlencode({'dag_id': 'news_digest', 'run_id': full.seeded['runs']['news_digest']})}",
+        full.task_page("supplier_catalog_crawl", "crawl_catalog"),
     ]
     # Colors do not depend on the width, nor does the width on the colors.
     for scheme, width in SCHEMES.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from airflow_provider_webdata.common.page_urls import job_page
+from airflow_provider_webdata.common.page_urls import monitor_page, task_page
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.lineage import (
     WrittenFile,
@@ -78,14 +78,16 @@ def test_nothing_written():
 
 
 def test_page(monkeypatch):
-    """The facet that tools show as a link: the job's id, and its page."""
+    """The facet that tools show as a link: an id, and the page that shows the object; of a job, the task's."""
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
-    lineage = operator_lineage([], None, "web_eu", job_page("web_eu", "crawl", "j-1"))
+    lineage = operator_lineage([], None, "web_eu", task_page("shop", "run", "crawl", -1), "j-1")
     facet = lineage.run_facets["externalQuery"]
     assert facet.externalQueryId == "j-1"
     assert facet.source == (
-        "https://airflow.example/webdata-ui/jobs/job?conn_id=web_eu&operation=crawl&job_id=j-1"
+        "https://airflow.example/webdata-ui/task?dag_id=shop&run_id=run&task_id=crawl&map_index=-1"
     )
+    checked = operator_lineage([], None, "web_eu", monitor_page("web_eu", "m-1", "c-1"))
+    assert checked.run_facets["externalQuery"].externalQueryId == "c-1"
     assert operator_lineage([], None, "web_eu").run_facets == {}
 
 

@@ -22,10 +22,10 @@ def test_a_busy_server_names_the_time_to_come_again(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Visitor, "of", admit)
 
     async def visit() -> httpx.Response:
-        route = Route("/waits", _guarded(VIEWS["/waits"], Lookups(), asyncio.Semaphore(0)))
+        route = Route("/inbox", _guarded(VIEWS["/inbox"], Lookups(), asyncio.Semaphore(0)))
         transport = httpx.ASGITransport(Starlette(routes=[route]))
         async with httpx.AsyncClient(transport=transport, base_url="http://airflow.example") as client:
-            return await client.get("/waits")
+            return await client.get("/inbox")
 
     answer = asyncio.run(visit())
     assert answer.status_code == 503

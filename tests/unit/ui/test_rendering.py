@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.airflow_db.tasks import TaskName
-from airflow_provider_webdata.inbox_server.storage.records import EventCount
 from airflow_provider_webdata.ui.rendering import (
     _ENVIRONMENT,
     MAX_NODES,
@@ -39,42 +38,22 @@ def test_a_moment_is_told_to_the_browser_in_utc() -> None:
         (True, "a secrets backend cannot be read", "Create one"),
     ],
 )
-def test_without_a_connection_the_list_of_deliveries_leads_to_one(
+def test_without_a_connection_the_inbox_leads_to_one(
     is_list_incomplete: bool, shown: str, hidden: str
 ) -> None:
     """And not to the field of a connection that is missing. If a secrets backend is down, there may be one."""
-    names = ("conn_id", "event", "dag", "find", "since", "until", "started")
-    flags = dict.fromkeys(("is_any_hidden", "are_any_hidden", "is_filtered"), False)
+    names = ("conn_id", "event", "find", "since", "until", "started")
+    flags = dict.fromkeys(("is_any_hidden", "is_filtered", "are_any_started"), False)
     flags["is_list_incomplete"] = is_list_incomplete
-    missing = dict.fromkeys(("searched", "since", "until", "following", "first"))
+    missing = dict.fromkeys(("since", "until", "following", "first", "opened"))
     texts = dict.fromkeys(("root", "airflow", "version", "title", "csv"), "")
     lists: dict[str, Any] = {"conn_ids": [], "deliveries": [], "given": dict.fromkeys(names, "")}
-    page = _ENVIRONMENT.get_template("deliveries.html").render(
-        path="/deliveries", most_exported=1, **flags, **missing, **texts, **lists
+    page = _ENVIRONMENT.get_template("inbox.html").render(
+        path="/inbox", most_exported=1, **flags, **missing, **texts, **lists
     )
     assert shown in page
     assert hidden not in page
     assert "Webhook URL" not in page
-
-
-def test_only_events_with_a_name_are_a_filter() -> None:
-    inbox = {"problem": None, "last": None, "counts": [EventCount("page", 2), EventCount("", 1)]}
-    shown = {"conn_id": "market", "inbox": inbox, "waits": 0}
-    texts = dict.fromkeys(("root", "airflow", "version", "title"), "")
-    page = _ENVIRONMENT.get_template("overview.html").render(
-        path="/",
-        connections=[shown],
-        are_all_shown=True,
-        counted=9,
-        is_any_hidden=False,
-        given={},
-        days=1,
-        chosen="market",
-        is_list_incomplete=False,
-        **texts,
-    )
-    assert page.count("event=") == 1
-    assert "<td>unnamed</td>" in page
 
 
 def test_secrets_in_urls_are_masked() -> None:

@@ -1,4 +1,4 @@
-"""The entry in the menu and the tabs that the plugin adds to Airflow's UI."""
+"""The entry in the menu and the tab that the plugin adds to Airflow's UI."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch, base_url: str, root: str) ->
     found = {view["destination"]: view["href"] for view in views()}
     assert found == {
         "nav": f"{root}/webdata-ui/",
-        "dag_run": f"{root}/webdata-ui/run?dag_id={{DAG_ID}}&run_id={{RUN_ID}}",
         "task_instance": f"{root}/webdata-ui/task?dag_id={{DAG_ID}}&run_id={{RUN_ID}}&task_id={{TASK_ID}}"
         "&map_index={MAP_INDEX}",
     }
-    assert len({view["url_route"] for view in views()}) == 3
+    assert len({view["url_route"] for view in views()}) == 2
 
 
 @pytest.mark.parametrize(
     ("given", "hidden"), [("False", True), (" 0 ", True), ("true", False), ("flase", False)]
 )
-def test_tabs_can_be_hidden(monkeypatch: pytest.MonkeyPatch, given: str, hidden: bool) -> None:
+def test_the_tab_can_be_hidden(monkeypatch: pytest.MonkeyPatch, given: str, hidden: bool) -> None:
     """What is misspelt hides nothing, and does not keep the plugin from being loaded."""
     monkeypatch.setenv("AIRFLOW__WEBDATA__UI_TABS", given)
-    assert len(views()) == (1 if hidden else 3)
+    assert len(views()) == (1 if hidden else 2)

@@ -229,7 +229,7 @@ def test_one_event_for_each_check(airflow: Airflow) -> None:
         "summary": SUMMARY,
         "via": "webhook",
         "delivery_id": 1,
-        "page_url": f"/webdata-ui/monitors/check?conn_id={CONN}&monitor_id={MONITOR}&check_id=c-1",
+        "page_url": f"/webdata-ui/monitors/monitor?conn_id={CONN}&monitor_id={MONITOR}&check_id=c-1",
     }
 
 
@@ -621,7 +621,7 @@ def test_one_event_for_each_completed_job(airflow: Airflow) -> None:
         "metadata": names,
         "via": "webhook",
         "delivery_id": 1,
-        "page_url": f"/webdata-ui/jobs/job?conn_id={CONN}&operation=crawl&job_id=crawl-1",
+        "page_url": "/webdata-ui/inbox?id=1",
     }
 
 

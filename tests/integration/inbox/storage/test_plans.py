@@ -116,7 +116,6 @@ def test_other_statements_have_an_index(filled: tuple[DeliveryStore, Engine]) ->
     plans = [
         (FEED, plans_of(engine, store.changes, NEAR_THE_END, {CONN})),
         (FEED, plans_of(engine, store.last_received, CONN)),
-        (EVENT, plans_of(engine, store.count_events, CONN, LATE, 10_000)),
         ("received_at", plans_of(engine, store.prune, LATE - timedelta(days=1000))),
         ("pending", plans_of(engine, store.has_news, NEAR_THE_END)),
     ]

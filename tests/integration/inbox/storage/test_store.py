@@ -233,25 +233,6 @@ def test_newest_of_a_period(store: DeliveryStore, new: NewOne) -> None:
         assert "".join(d.job_id or "" for d in store.newest(CONN, wanted, 10)) == found, (after, before)
 
 
-def test_events_are_counted(store: DeliveryStore, new: NewOne) -> None:
-    """The most frequent event comes first, and each is counted up to a limit; events without a name count too."""
-    now = datetime.now(timezone.utc)
-    rows = [("crawl", "page")] * 5 + [("monitor", "page")] * 3 + [(None, "page"), (None, None)]
-    store.add(
-        [
-            new(str(number), event="any", operation=operation, name=name, received_at=now)
-            for number, (operation, name) in enumerate(rows)
-        ]
-    )
-    store.end()
-    hour = timedelta(hours=1)
-    counted = [(found.event, found.count) for found in store.count_events(CONN, now - hour, 4)]
-    assert counted[:2] == [("crawl.page", 4), ("monitor.page", 3)]
-    assert sorted(counted[2:]) == [("", 1), ("page", 1)]
-    assert store.count_events(CONN, now + hour, 4) == []
-    assert store.count_events("another", now - hour, 4) == []
-
-
 EVENTS = [
     prefix + name
     for prefix in ("", "crawl.", "batch_scrape.", "extract.", "agent.", "monitor.", "Monitor.", "other.")
