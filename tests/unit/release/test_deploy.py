@@ -205,7 +205,7 @@ def test_the_inbox_is_alone_behind_the_documented_nginx(services: dict[str, Any]
     changed = subprocess.run(
         shlex.split(replace), input=NGINX.read_text(), capture_output=True, text=True, check=True
     ).stdout
-    assert f"    server inbox:{serve.port};" in changed
+    assert f"    server inbox:{serve.port} " in changed
     assert len(set(changed.splitlines()) - set(NGINX.read_text().splitlines())) == 1
     assert "listen 443 ssl;" in changed
     for directive in ("ssl_certificate", "ssl_certificate_key"):
