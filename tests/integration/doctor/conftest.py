@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow import plugins_manager, settings
+from airflow import settings
 from airflow.jobs.job import Job
 from sqlalchemy import Engine, create_engine, func, select
 from sqlalchemy.orm import Session, scoped_session, sessionmaker
@@ -74,9 +74,6 @@ class World:
     ) -> None:
         self.sandbox, self.inbox, self.engine, self.patch = sandbox, inbox, engine, patch
         self.conn_id = CONNECTION_ID
-        patch.setenv("AIRFLOW__WEBDATA__INBOX", "True")
-        # Another test of this process may have read the plugins.
-        plugins_manager.get_fastapi_plugins.cache_clear()
         self.has_changed_database = False
         self._servers: list[FaultServer] = []
         self.connect()

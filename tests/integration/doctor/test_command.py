@@ -188,7 +188,6 @@ def test_nothing_is_reachable(warm: Warm, tmp_path: Path) -> None:
     environ = airflow_environ(
         tmp_path,
         AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=f"postgresql+psycopg2://u:{SECRETS[0]}@127.0.0.1:{port}/a",
-        AIRFLOW__WEBDATA__INBOX="True",
         AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(nowhere, **extra),
         AIRFLOW__WEBDATA__INBOX="True",
     )
