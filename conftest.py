@@ -106,7 +106,10 @@ class WarmDatabase(MigratedDatabase):
     warm: Warm
 
     def _migrate(self) -> None:
-        done = self.warm.run(["-m", "airflow", "db", "migrate"], env=airflow_environ(self._home))
+        done = self.warm.run(
+            ["-m", "airflow", "db", "migrate"],
+            env=airflow_environ(self._home, AIRFLOW__WEBDATA__INBOX="True"),
+        )
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 
 

@@ -142,6 +142,21 @@ def get_provider_info() -> dict[str, Any]:
 def _options() -> dict[str, dict[str, Any]]:
     """Return the options of the configuration's section `[webdata]`."""
     return {
+        "inbox": {
+            "description": "An inbox for webhook deliveries on the API server. Its tables are created by the next "
+            "`airflow db migrate`. False: no route, thread, or table, and tasks wait by polling.",
+            "version_added": "0.1.0",
+            "type": "boolean",
+            "example": None,
+            "default": "False",
+        },
+        "pages": {
+            "description": "Pages in Airflow's UI: a menu entry `Web Data`, and a tab on every task instance.",
+            "version_added": "0.1.0",
+            "type": "boolean",
+            "example": None,
+            "default": "True",
+        },
         "inbox_url": {
             "description": "Address of the server whose inbox triggers and sensors read. Default: the API server, from "
             "`[core] execution_api_server_url` or `[api] base_url`.",
@@ -149,13 +164,6 @@ def _options() -> dict[str, dict[str, Any]]:
             "type": "string",
             "example": "http://airflow-api:8080",
             "default": "",
-        },
-        "ui_tabs": {
-            "description": "A tab `Web Data` on every task instance and DAG run in Airflow's UI.",
-            "version_added": "0.1.0",
-            "type": "boolean",
-            "example": None,
-            "default": "True",
         },
         "inbox_create_tables": {
             "description": "Create or migrate the inbox's tables when the API server starts, under the lock of "

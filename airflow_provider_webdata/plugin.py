@@ -6,6 +6,7 @@ import logging
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from airflow.plugins_manager import AirflowPlugin
 from jinja2 import pass_context
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 require_airflow()
 
 log = logging.getLogger(__name__)
-
-_NO = ("false", "f", "0", "no", "off")
 
 
 @pass_context
@@ -84,6 +83,7 @@ class _Lazy:
 
 
 inbox = _Lazy("airflow_provider_webdata.inbox_server.application", "application_or_unavailable")
+pages = _Lazy("airflow_provider_webdata.ui.application", "create_application")
 
 
 def open_inbox(api_server: Any) -> Any:
@@ -99,46 +99,64 @@ def open_inbox(api_server: Any) -> Any:
     return api_server
 
 
-def views() -> list[dict[str, str]]:
-    """Return the menu entry and the tab. Airflow shows the tab on the tasks of every DAG, so an option hides it."""
+def _views() -> list[dict[str, Any]]:
+    """Return the menu entry and the tab. Airflow shows the tab on the tasks of every DAG."""
     from airflow.configuration import conf
 
     # If the API server is published below a path, the page's address starts with it. A malformed address must not break
     # the inbox, which this module mounts, too.
     root = path_of(conf.get("api", "base_url", fallback="")) + UI_PATH
-    page = {"name": "Web Data", "href": f"{root}/", "destination": "nav", "url_route": FRAME_ROUTE}
-    # Nor must a misspelled option.
-    if conf.get("webdata", "ui_tabs", fallback="True").strip().lower() in _NO:
-        return [page]
     task = "dag_id={DAG_ID}&run_id={RUN_ID}&task_id={TASK_ID}&map_index={MAP_INDEX}"
+    page = {"name": "Web Data", "icon": _icon("#52525b"), "icon_dark_mode": _icon("#d4d4d8")}
     return [
-        page,
+        # Airflow moves the entries of several plugins into a submenu, unless they are at the top level.
+        {**page, "href": f"{root}/", "destination": "nav", "url_route": FRAME_ROUTE, "nav_top_level": True},
         {**page, "href": f"{root}/task?{task}", "destination": "task_instance", "url_route": TASK_ROUTE},
     ]
 
 
+def _icon(color: str) -> str:
+    """Return the data URI of the icon, a globe with an arrow into this Airflow."""
+    lines = "M6 28h44M10 17h36M10 39h24M48 36v20m-8-8 8 8 8-8"
+    svg = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 64 64" fill="none" stroke="{color}" stroke-width="5" '
+        'stroke-linecap="round" stroke-linejoin="round"><circle cx="28" cy="28" r="22"/>'
+        f'<ellipse cx="28" cy="28" rx="9" ry="22"/><path d="{lines}"/></svg>'
+    )
+    return f"data:image/svg+xml,{quote(svg)}"
+
+
 class WebDataPlugin(AirflowPlugin):
-    """Template macros under `macros.webdata`; on the API server also the webhook inbox and the UI pages."""
+    """Template macros under `macros.webdata`; on the API server also the webhook inbox and the UI pages.
+
+    Only the API server reads the other attributes, and for them the configuration.
+    """
 
     name = "webdata"
-    fastapi_apps: list[dict[str, Any]] = [  # noqa: RUF012
-        {
-            "app": inbox,
-            "url_prefix": "/webdata",
-            "name": "Web data inbox",
-        },
-        {
-            "app": _Lazy("airflow_provider_webdata.ui.application", "create_application"),
-            "url_prefix": UI_PATH,
-            "name": "Web data pages",
-        },
-    ]
-    fastapi_root_middlewares: list[dict[str, Any]] = [  # noqa: RUF012
-        {"middleware": open_inbox, "name": "Web data inbox"}
-    ]
     macros: list[Callable[..., Any]] = [tbs]  # noqa: RUF012
 
+    @property
+    def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
+        """The inbox and the pages, if they are enabled."""
+        from airflow_provider_webdata.inbox_server.options import inbox_enabled, pages_enabled
+
+        apps = []
+        if inbox_enabled():
+            apps.append({"app": inbox, "url_prefix": "/webdata", "name": "Web data inbox"})
+        if pages_enabled():
+            apps.append({"app": pages, "url_prefix": UI_PATH, "name": "Web data pages"})
+        return apps
+
+    @property
+    def fastapi_root_middlewares(self) -> list[dict[str, Any]]:  # type: ignore[override]
+        """The start of the inbox, if it is enabled."""
+        from airflow_provider_webdata.inbox_server.options import inbox_enabled
+
+        return [{"middleware": open_inbox, "name": "Web data inbox"}] if inbox_enabled() else []
+
     @cached_property
-    def external_views(self) -> list[dict[str, str]]:  # type: ignore[override]
-        """The menu entry and the tab. Only the API server reads them and their configuration."""
-        return views()
+    def external_views(self) -> list[dict[str, Any]]:  # type: ignore[override]
+        """The menu entry and the tab of the pages, if they are enabled."""
+        from airflow_provider_webdata.inbox_server.options import pages_enabled
+
+        return _views() if pages_enabled() else []

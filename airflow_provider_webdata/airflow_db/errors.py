@@ -6,7 +6,7 @@ from airflow_provider_webdata.common.coded_errors import CodedError
 
 _NO_TABLES = (
     "the inbox's tables are missing or outdated. Run `airflow db migrate`, or set `inbox_create_tables = True` in "
-    "`[webdata]` of Airflow's configuration to let the inbox create them"
+    "`[webdata]` of Airflow's configuration to let the inbox create them. Both need `inbox = True` there"
 )
 
 

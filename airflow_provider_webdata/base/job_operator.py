@@ -47,8 +47,8 @@ class WebDataJobOperator(WebDataOperator):
         while a delivery is expected, for at most one day.
     :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own
         setting. Otherwise, the worker polls.
-    :param attach_webhook: make the job report to this Airflow. None (default): if the connection can receive
-        deliveries and `webhook` is not given. True: fail if it cannot. False: never.
+    :param attach_webhook: make the job report to this Airflow. None (default): if the connection has a webhook URL, the
+        inbox answers, and `webhook` is not given. True: fail if it has no webhook URL. False: never.
     :param max_error_ratio: fail the task if more than this fraction of the pages, from 0 to 1, failed (templated). None
         (default): never. The result is stored and pushed anyway, and the task is not retried, because the result would
         be the same.

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow.configuration import conf
+from airflow.configuration import AIRFLOW_CONFIG, conf
 from msgspec.structs import replace
 
 from airflow_provider_webdata.airflow_db import connections
@@ -25,7 +25,6 @@ from airflow_provider_webdata.airflow_db.connections import Connection
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import is_hosted_service
 from airflow_provider_webdata.commands.command import command
-from airflow_provider_webdata.commands.doctor.airflow_database import tables
 from airflow_provider_webdata.commands.example import DAG_ID, ExampleDag
 from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines
 from airflow_provider_webdata.common.hosts import is_loopback, url_host
@@ -33,6 +32,7 @@ from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.hooks.webhooks import no_inbox_reason
 from airflow_provider_webdata.inbox.wire import delivery_url
 
 if TYPE_CHECKING:
@@ -241,16 +241,19 @@ def _webhook_url(connection: Connection) -> str:
 def _about_webhooks(connection: Connection) -> Iterator[str]:
     url = _webhook_url(connection)
     yield "Webhooks: the connection has a webhook secret."
-    inbox_tables = tables()
-    if inbox_tables.advice:
-        yield f"  The inbox's tables: {inbox_tables.seen}. {inbox_tables.advice}"
     if url:
         yield (
             f"  The service delivers to {delivery_url(url, connection.conn_id)}/...: forward only POST requests for "
             "that path to this Airflow's API server."
         )
+        if reason := no_inbox_reason(settings_of(connection)):
+            yield f"  No inbox answers yet, so tasks wait by polling: {reason.partition(';')[0]}."
+            yield (
+                f"  Set `inbox = True` in section [webdata] of {AIRFLOW_CONFIG}, or AIRFLOW__WEBDATA__INBOX=True, for "
+                "all of Airflow's components. Then run `airflow db migrate`, and restart the API server."
+            )
     else:
         yield (
-            "  Without a webhook URL, tasks wait by polling. If the service can reach this Airflow, set its public "
-            "https address: airflow webdata init --force --webhook-url https://..."
+            "  Without a webhook URL, tasks wait by polling. If the service can reach this Airflow, turn on the inbox "
+            "and set its public https address: airflow webdata init --force --webhook-url https://..."
         )

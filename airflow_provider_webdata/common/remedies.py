@@ -55,7 +55,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-039": "read the step's output in XCom 'steps', and correct its code or raise its timeout",
     "WD-040": "check that the API server runs, and request <address>/webdata/inbox-health",
     "WD-041": "configure the same connection for the API server and the triggerer, and synchronize their clocks",
-    "WD-042": "install this package on the API server and restart it, or set inbox_url of the connection",
+    "WD-042": "set [webdata] inbox = True on the API server, run `airflow db migrate`, and restart it",
     "WD-043": "install the same release on the API server and the triggerer",
     "WD-044": "keep deliveries for longer than the longest wait: [webdata] inbox_retention_days",
     "WD-045": "nothing is needed: polling makes up for lost deliveries",

@@ -247,15 +247,21 @@ class WebDataHook(Operations, BaseHook):
     def test_connection(self) -> tuple[bool, str]:
         """Test the connection with its API key and its kind of server, without retries and without spending credits.
 
-        :return: whether the connection works, and a message with the problem or the remaining credits.
+        :return: whether the connection works, and a message with the problem, or the remaining credits and whether
+            no inbox answers for its webhook URL.
         """
         # Airflow tests a connection in its API server only.
         from airflow_provider_webdata.hooks.probe import probe
+        from airflow_provider_webdata.hooks.webhooks import can_receive, no_inbox_reason
 
         try:
-            return probe(self.get_settings().client).message()
+            settings = self.get_settings()
+            works, message = probe(settings.client).message()
         except WebDataError as error:
             return diagnose(error)
+        if works and can_receive(settings) and (reason := no_inbox_reason(settings)):
+            message += f" No inbox answers for the Webhook URL, so tasks wait by polling: {reason}."
+        return works, message
 
     def inbox(self) -> InboxReader:
         """Return a reader of this connection's deliveries; close it after use.

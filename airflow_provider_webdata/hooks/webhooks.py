@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 from airflow.sdk.configuration import conf
 
-from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.inbox.reader import InboxAddress
+from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
+from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url, is_key
 
 if TYPE_CHECKING:
@@ -28,6 +28,19 @@ def new_key() -> str:
 def can_receive(settings: ConnectionSettings) -> bool:
     """Return whether deliveries can reach this Airflow: the connection has a public URL and a secret."""
     return bool(settings.webhook.url and (settings.webhook.secret or settings.webhook.signing_secret))
+
+
+def no_inbox_reason(settings: ConnectionSettings) -> str | None:
+    """Return why the connection's inbox does not answer, so that waits must poll; None if it answers.
+
+    :param settings: of a connection that can receive deliveries.
+    """
+    try:
+        with InboxReader(inbox_address(settings)) as inbox:
+            inbox.check()
+    except WebDataError as error:
+        return error.brief()
+    return None
 
 
 def no_deliveries_reason(settings: ConnectionSettings) -> str:

@@ -1,7 +1,7 @@
 """Creation, migration, and removal of the inbox's tables with Airflow's: `airflow db migrate`, `airflow db reset`.
 
-Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata. If `airflow db migrate` has not
-run since the installation of the package, the inbox calls `create_tables`.
+Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata, whether the inbox is on or off.
+If `airflow db migrate` has not run since it was turned on, the inbox may call `create_tables`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from airflow_provider_webdata.airflow_db.database import airflow_engine, store_e
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.airflow_db.migrations import BaseDBManager, migration_lock
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.inbox_server.options import creates_tables
+from airflow_provider_webdata.inbox_server.options import creates_tables, inbox_enabled
 from airflow_provider_webdata.inbox_server.storage import tables
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class NewerTablesError(CodedError, AirflowException):
 
 
 class InboxDBManager(BaseDBManager):
-    """Creates, migrates, and drops the inbox's tables."""
+    """Creates, migrates, and drops the inbox's tables. While the inbox is off, it creates and migrates none."""
 
     metadata = tables.metadata
     version_table_name = tables.VERSION_TABLE
@@ -59,9 +59,9 @@ class InboxDBManager(BaseDBManager):
     def check_migration(self) -> bool:
         """Return whether the tables need no `airflow db migrate`; log the reason if they do.
 
-        Always true if the inbox creates its tables itself.
+        Always true if the inbox is off or creates its tables itself.
         """
-        if creates_tables() or self.is_current():
+        if not inbox_enabled() or creates_tables() or self.is_current():
             return True
         # `airflow db check-migrations` itself reports only Airflow's own revisions.
         if self.is_newer():
@@ -82,11 +82,21 @@ class InboxDBManager(BaseDBManager):
         current = self.get_current_revision()  # type: ignore[no-untyped-call]
         return current is not None and current not in revisions()
 
+    def initdb(self, *args: Any, **kwargs: Any) -> None:
+        """Create the tables in a new database; the parameters are Airflow's."""
+        if inbox_enabled():
+            super().initdb(*args, **kwargs)  # type: ignore[no-untyped-call]
+
     def upgradedb(self, *args: Any, **kwargs: Any) -> None:
         """Create or migrate the tables; the parameters are Airflow's.
 
         :raises NewerTablesError: a newer version of this package has migrated the tables.
         """
+        if not inbox_enabled():
+            log.info(
+                "The inbox is off ([webdata] inbox = False), so its tables are neither created nor migrated"
+            )
+            return
         if self.is_newer():
             raise self.too_new()
         super().upgradedb(*args, **kwargs)  # type: ignore[no-untyped-call]

@@ -11,7 +11,7 @@ import uvicorn
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.inbox_server.application import create_application
-from airflow_provider_webdata.inbox_server.options import retention_days
+from airflow_provider_webdata.inbox_server.options import inbox_enabled, retention_days
 
 if TYPE_CHECKING:
     import argparse
@@ -32,6 +32,11 @@ def run(args: argparse.Namespace) -> int:
 
     :param args: host, port, ssl_certfile, ssl_keyfile.
     """
+    if not inbox_enabled():
+        return _failed(
+            "the inbox is off in this configuration. Set `inbox = True` in section [webdata] of airflow.cfg, or "
+            "AIRFLOW__WEBDATA__INBOX=True, run `airflow db migrate`, and start it again"
+        )
     if not 0 <= args.port <= 65535:
         return _failed(f"--port must be 0 to 65535 (given: {args.port})")
     if args.ssl_keyfile and not args.ssl_certfile:

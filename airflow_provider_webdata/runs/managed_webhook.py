@@ -6,10 +6,11 @@ A monitor keeps its webhook for its whole lifetime.
 from __future__ import annotations
 
 import logging
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from airflow_provider_webdata.hooks.webhooks import can_receive, key_of, new_key, webhook_for
+from airflow_provider_webdata.hooks.webhooks import can_receive, key_of, new_key, no_inbox_reason, webhook_for
 from airflow_provider_webdata.inbox.wire import INBOX_PATH, MONITOR_NAME, SECRET_HEADER, is_key
 
 if TYPE_CHECKING:
@@ -41,8 +42,10 @@ def origin_of(context: Context, names: Sequence[str] = ORIGIN) -> dict[str, str]
 class ManagedWebhook:
     """The webhook by which the monitors and jobs of a connection report to its inbox.
 
-    :param attach: True: attach it. False: do not. None: attach it if the connection can receive deliveries and
-        the monitor does not report elsewhere.
+    It is attached only if the connection has an address and its inbox answers.
+
+    :param attach: True: attach it; the connection must have an address. False: do not. None: attach it if the
+        connection has an address and the monitor does not report elsewhere.
     :param events: event names, in the form of the request.
     :param origin: metadata for every delivery, from `origin_of`; an existing managed webhook keeps its own.
     :param monitor_name: the monitor's name, to include in its deliveries.
@@ -63,9 +66,18 @@ class ManagedWebhook:
         self._named = {MONITOR_NAME: monitor_name} if monitor_name else {}
 
     @property
+    def is_possible(self) -> bool:
+        """Whether this or an earlier attempt may attach the webhook."""
+        return self._attach is not False and can_receive(self._settings)
+
+    @cached_property
     def wanted(self) -> bool:
-        """True if monitors and jobs get the webhook."""
-        return bool(self._attach) or (self._attach is None and can_receive(self._settings))
+        """Whether monitors and jobs get the webhook. Asks the inbox once, and logs the reason if it does not answer."""
+        if not self.is_possible:
+            return bool(self._attach)
+        if (reason := no_inbox_reason(self._settings)) is not None:
+            log.warning("No webhook is attached, and waits poll: %s", reason)
+        return reason is None
 
     def new(self, key: str | None = None) -> dict[str, Any] | None:
         """Return the webhook for a new job or monitor, in wire form, or None.

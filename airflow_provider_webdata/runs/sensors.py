@@ -161,14 +161,14 @@ class CheckSensorRun(CheckWaitRun, SensorRun[CheckOutcome]):
         return CheckTarget(task.named_monitor(), queue, in_worker(self.task.polling_policy), self.log)
 
     def look(self) -> CheckOutcome | None:
-        """Check once: poll the service, or with `Wait(by="webhook")` read the inbox first."""
+        """Check once: poll the service; with `Wait(by="webhook")`, read the inbox first if it answers."""
         if self.task.polling_policy.wait_by != "webhook":
             return super().look()
         try:
             was_delivered = self._was_delivered()
         except InboxError as error:
-            was_delivered = False
-            self.log.warning("%s. Still waiting by safety polls", error.brief())
+            self.log.warning("%s. Polling the service instead", error.brief())
+            return super().look()
         if not was_delivered and not self._safety_poll_is_due():
             return None
         outcome = super().look()

@@ -23,11 +23,13 @@ class Backoff:
 
     :param name: the server's name in notices.
     :param notify: receives a notice at the start and end of an outage.
+    :param meanwhile: the end of the notice at the start: what happens during the outage.
     """
 
-    def __init__(self, name: str, notify: Callable[[Notice], None]) -> None:
+    def __init__(self, name: str, notify: Callable[[Notice], None], meanwhile: str = "") -> None:
         self._name = name
         self._notify = notify
+        self._meanwhile = meanwhile
         self._failures = 0
         self._since = 0.0
         self.notice: Notice | None = None
@@ -48,7 +50,7 @@ class Backoff:
         if self.notice is None and (at_once or self._failures > 1 or pause > SILENT_PAUSE_SECONDS):
             self.notice = Notice(
                 f"{self._name}: {brief(error)}; the next attempt is in {pause:.1f} s, and retries continue until the "
-                "wait times out"
+                f"wait times out{self._meanwhile}"
             )
             self._notify(self.notice)
         return pause
@@ -58,6 +60,11 @@ class Backoff:
             return min(float(named), MAX_NAMED_PAUSE) + random.uniform(0, 1)  # noqa: S311
         ceiling = min(FIRST_PAUSE_SECONDS * 2.0 ** min(self._failures - 1, 10), MAX_PAUSE)
         return random.uniform(ceiling / 2, ceiling)  # noqa: S311
+
+    @property
+    def seconds(self) -> float:
+        """How long the current outage has lasted; 0 without one."""
+        return time.time() - self._since if self._failures else 0.0
 
     def recovered(self) -> None:
         """Reset the failures, and notify if an outage has ended."""

@@ -90,8 +90,10 @@ class CheckTarget(Target[CheckOutcome]):
         """The key of the polled subject."""
         return "monitor", self._monitor_id
 
-    def interval(self, monitor: MonitorSubject) -> float:
+    def interval(self, monitor: MonitorSubject, *, inbox_answers: bool) -> float:
         """Return the seconds between polls: `safety_poll` if the monitor reports to `managed_url`."""
+        if not inbox_answers:
+            return self._policy.poll_interval
         expects_delivery = self.managed_url and monitor.reports_to(self.managed_url)
         return self._safety_poll if expects_delivery else self._poll_interval
 

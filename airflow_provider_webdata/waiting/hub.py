@@ -45,7 +45,7 @@ class Hub:
     ) -> None:
         self.connection = Connection(conn_id, count, self._fail, self._notify, settings)
         self.polls = PollSource(self.connection)
-        self.inbox = InboxSource(self.connection)
+        self.inbox = InboxSource(self.connection, self.polls.adapt)
         self._waits: dict[Mailbox, float] = {}
         self._on_exit = self._remove
         self._soonest = _NEVER

@@ -36,6 +36,9 @@ log = logging.getLogger(__name__)
 LONG_POLL = 25.0
 """Seconds for which the inbox holds a request open while no delivery arrives."""
 
+SILENT_SECONDS = 60.0
+"""Seconds of an outage after which waits no longer rely on deliveries."""
+
 _PAGE_SIZE = 200
 
 
@@ -56,11 +59,15 @@ class InboxSource:
     It starts at the end of the feed. A new subscription is registered before past deliveries are searched, so that none
     is missed in between. While the inbox is unavailable, it retries from its cursor with increasing pauses, and reports
     this in the waiting tasks' logs.
+
+    :param adapt: called with `inbox_answers=False` if the inbox is silent when the source starts, or for
+        `SILENT_SECONDS`, and with `inbox_answers=True` when it answers.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, adapt: Callable[..., None]) -> None:
         self.subscriptions = SubscriptionIndex()
         self._connection = connection
+        self._adapt = adapt
         self._name = f"the inbox reader of connection {connection.conn_id!r}"
         self._watchers: dict[Mailbox, None] = {}
         self._new: dict[Subscription, None] = {}
@@ -70,7 +77,11 @@ class InboxSource:
         self._is_running = False
         self._wanted = asyncio.Event()
         self._following = asyncio.Event()
-        self.backoff = Backoff(f"inbox of connection {connection.conn_id!r}", self._broadcast)
+        self.backoff = Backoff(
+            f"inbox of connection {connection.conn_id!r}",
+            self._broadcast,
+            ". Until then, jobs and checks are polled",
+        )
         self.last: Delivery | None = None
 
     def subscribe(self, subscription: Subscription, mailbox: Mailbox) -> None:
@@ -190,9 +201,13 @@ class InboxSource:
             return error.cursor
         except Exception as error:  # noqa: BLE001 - shown to all waits, and retried
             at_once = isinstance(error, (InboxRefusedError, InboxMissingError))
-            await asyncio.sleep(self.backoff.failed(error, at_once=at_once))
+            pause = self.backoff.failed(error, at_once=at_once)
+            if cursor is None or self.backoff.seconds >= SILENT_SECONDS:
+                self._adapt(inbox_answers=False)
+            await asyncio.sleep(pause)
             return cursor
         self.backoff.recovered()
+        self._adapt(inbox_answers=True)
         if page.deliveries:
             for mailbox in self._watchers:
                 mailbox.post(FeedPage(after, page.deliveries))

@@ -74,9 +74,9 @@ class JobTarget(Target[JobOutcome]):
         """The key of the polled subject."""
         return self._kind, self._job_id
 
-    def interval(self, _: JobSubject) -> float:
+    def interval(self, _: JobSubject, *, inbox_answers: bool) -> float:
         """Return the seconds between polls."""
-        return self._interval
+        return self._interval if inbox_answers else self._policy.poll_interval
 
     def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
         """Return how the end is detected, and the deliveries to subscribe to."""

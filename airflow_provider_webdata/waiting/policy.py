@@ -35,7 +35,7 @@ class PollingPolicy(Stored, frozen=True):
 
     :param wait_by: `webhook`: deliveries, and a poll every `safety_poll`. `polling`: a poll every `poll_interval`.
         `auto`: like `webhook` if the connection can receive deliveries and the monitor or job reports to it, otherwise
-        like `polling`.
+        like `polling`. While the inbox does not answer, all are like `polling`.
     :param poll_interval: seconds between polls if no delivery is expected, at least 1.
     :param safety_poll: seconds between polls if deliveries are expected, at least 1, in case a delivery is lost.
     :param keeps_safety_poll: whether `safety_poll` also applies to a server that sends each delivery once. False: it is

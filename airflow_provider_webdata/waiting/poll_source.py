@@ -58,6 +58,7 @@ class PollSource:
         self._backoff = Backoff(f"service of connection {connection.conn_id!r}", self._broadcast)
         self._list_pages = 0
         self._judging: dict[tuple[str, str], asyncio.Task[bool]] = {}
+        self._inbox_answers = True
 
     def add(self, target: Target[Any]) -> Subject:
         """Add a target to its subject, and return the subject."""
@@ -98,6 +99,19 @@ class PollSource:
                 # Poll even if the list shows no change.
                 subject.fingerprint = None
             self._changed.set()
+
+    def adapt(self, *, inbox_answers: bool) -> None:
+        """Poll every `poll_interval` while the inbox is silent, and every `safety_poll` while it answers."""
+        if inbox_answers == self._inbox_answers:
+            return
+        self._inbox_answers = inbox_answers
+        now = asyncio.get_running_loop().time()
+        for subject in self.subjects.values() if not inbox_answers else ():
+            subject.due = min(subject.due, now + self._interval(subject))
+        self._changed.set()
+
+    def _interval(self, subject: Subject) -> float:
+        return subject.interval(inbox_answers=self._inbox_answers)
 
     def judge(self, monitor_id: str, check_id: str) -> asyncio.Task[bool]:
         """Return a task that reads whether a check has a meaningful change. Concurrent callers share it."""
@@ -148,7 +162,7 @@ class PollSource:
         due = [
             subject
             for subject in self.subjects.values()
-            if subject.due <= now or subject.due <= now + EARLY * subject.interval
+            if subject.due <= now or subject.due <= now + EARLY * self._interval(subject)
         ]
         # A poll that fails, perhaps after a long timeout, must not keep the others from their turn.
         due.sort(key=lambda subject: subject.has_failed)
@@ -243,7 +257,7 @@ class PollSource:
 
     def _schedule(self, subject: Subject, pause: float | None = None) -> None:
         if subject.targets:
-            pause = subject.pause if pause is None else pause
+            pause = subject.pause(inbox_answers=self._inbox_answers) if pause is None else pause
             subject.due = asyncio.get_running_loop().time() + pause
 
     def _retry(self, subject: Subject, error: WebDataError) -> None:

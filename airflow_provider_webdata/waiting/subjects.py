@@ -71,17 +71,16 @@ class Subject(ABC):
         kind, name = self.key
         return f"{kind if kind == 'monitor' else name_of(kind)} {name}"  # type: ignore[arg-type]
 
-    @property
-    def interval(self) -> float:
-        """Seconds between polls: the minimum of its targets."""
-        return float(min(target.interval(self) for target in self.targets))
+    def interval(self, *, inbox_answers: bool) -> float:
+        """Return the seconds between polls: the minimum of its targets."""
+        return float(min(target.interval(self, inbox_answers=inbox_answers) for target in self.targets))
 
-    @property
-    def pause(self) -> float:
-        """Seconds until the next poll; shorter while a delivery is unconfirmed."""
+    def pause(self, *, inbox_answers: bool) -> float:
+        """Return the seconds until the next poll; fewer while a delivery is unconfirmed."""
+        interval = self.interval(inbox_answers=inbox_answers)
         if not self.hints:
-            return self.interval
-        return min(HINT_PAUSES[min(min(self.hints.values()), len(HINT_PAUSES)) - 1], self.interval)
+            return interval
+        return min(HINT_PAUSES[min(min(self.hints.values()), len(HINT_PAUSES)) - 1], interval)
 
     @property
     def lacks_check(self) -> bool:
@@ -184,10 +183,10 @@ class MonitorSubject(Subject):
         """Whether the last poll did not find a check that a target waits for."""
         return bool(self._missing)
 
-    @property
-    def pause(self) -> float:
-        """Seconds until the next poll; shorter while a check is missing or a delivery is unconfirmed."""
-        return min(super().pause, MISSING_PAUSE) if self._missing else super().pause
+    def pause(self, *, inbox_answers: bool) -> float:
+        """Return the seconds until the next poll; fewer while a check is missing or a delivery is unconfirmed."""
+        pause = super().pause(inbox_answers=inbox_answers)
+        return min(pause, MISSING_PAUSE) if self._missing else pause
 
     async def poll(self, call: Call) -> list[tuple[Any, Any]]:
         """Read the checks for the targets whose wait they may end."""

@@ -85,6 +85,7 @@ def airflow_environment(
         # For as long, a worker may linger after its task has ended.
         "AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL": "1",
         "AIRFLOW__CORE__TEST_CONNECTION": "Enabled",
+        "AIRFLOW__WEBDATA__INBOX": "True",
         "AIRFLOW__API__HOST": "127.0.0.1",
         "AIRFLOW__API__PORT": str(ports.api),
         "AIRFLOW__API__BASE_URL": url,

@@ -29,6 +29,7 @@ class InboxServer:
 
     :param folder: for the database.
     :ivar secret: the webhook secret of every connection.
+    :ivar others: further secrets that it accepts.
     :ivar requests: method and path of the requests, oldest first.
     :ivar answers: responses to the next requests that are no deliveries, in place of the inbox.
     :ivar lossy: whether deliveries are lost.
@@ -37,6 +38,7 @@ class InboxServer:
 
     def __init__(self, folder: Path) -> None:
         self.secret = WEBHOOK_SECRET
+        self.others: tuple[str, ...] = ()
         self.requests: list[str] = []
         self.answers: list[tuple[int, dict[str, Any]]] = []
         self.lossy = False
@@ -102,7 +104,8 @@ class InboxServer:
         return self._client.post(url, content=json.dumps(body), headers={SECRET_HEADER: self.secret})
 
     def _gate(self, conn_id: str) -> Gate:
-        return Gate(conn_id, (self.secret.encode(),), (), SIGNATURE_HEADER.lower().encode(), open=True)
+        secrets = tuple(secret.encode() for secret in (self.secret, *self.others))
+        return Gate(conn_id, secrets, (), SIGNATURE_HEADER.lower().encode(), open=True)
 
     async def _app(self, scope: Any, receive: Any, send: Any) -> None:
         query = scope["query_string"].decode()

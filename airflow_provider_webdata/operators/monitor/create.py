@@ -87,9 +87,9 @@ class WebDataCreateMonitorOperator(
         it created, and restores the previous values of a monitor that it updated.
     :param allow_unlimited_crawl: accept a crawl target without `crawlOptions.limit`, for which the service reserves
         10,000 credits per check.
-    :param attach_webhook: make the monitor report to this Airflow. None (default): if the connection can receive
-        deliveries, `webhook` is not given, and the monitor has no other webhook. True: fail if the connection cannot
-        receive deliveries, and replace another webhook of the monitor. False: never.
+    :param attach_webhook: make the monitor report to this Airflow. None (default): if the connection has a webhook URL,
+        the inbox answers, `webhook` is not given, and the monitor has no other webhook. True: fail if the connection
+        has no webhook URL, and replace another webhook of the monitor. False: never.
     :param webhook_events: events to report to this Airflow: `monitor.check.completed` (default), `monitor.page`.
     :param wait_for_completion: whether to wait until a check has ended and return it.
     :param wait: how to wait, see `Wait`. Default: poll every 60 s, or every 1500 s while a delivery is expected, for at

@@ -27,8 +27,8 @@ class WebDataRunMonitorOperator(ExistingMonitorOperator):
 
     :param if_running: what to do if a check is already running: `return` it (default; with `wait_for_completion`, wait
         for it) or `error`.
-    :param attach_webhook: patch the monitor before the check, if necessary, so that it reports to this Airflow.
-        Default: leave the monitor unchanged.
+    :param attach_webhook: patch the monitor before the check, if necessary and if the inbox answers, so that it reports
+        to this Airflow. Default: leave the monitor unchanged.
     :param webhook_events: events to report to this Airflow: `monitor.check.completed` (default), `monitor.page`.
     :param wait_for_completion: whether to wait until a check has ended and return it.
     :param wait: how to wait, see `Wait`. Default: poll every 60 s, or every 1500 s while a delivery is expected, for at

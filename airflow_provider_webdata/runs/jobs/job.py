@@ -131,7 +131,7 @@ class JobRun(WaitRun[JobOutcome]):
         task = self.task
         self.check_max_error_ratio(self.task.max_error_ratio)
         waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
-        if waits_for_delivery and not self.managed_webhook().wanted:
+        if waits_for_delivery and not self.managed_webhook().is_possible:
             self.refuse(
                 "Wait(by='webhook') requires a job that reports to this Airflow, but connection "
                 f"{task.webdata_conn_id!r} has no webhook_url with a webhook_secret or signing_secret, or the task "
@@ -310,7 +310,10 @@ class JobRun(WaitRun[JobOutcome]):
                 "webdata_conn_id": task.webdata_conn_id,
                 "kind": self.kind,
                 "job_id": job.job_id,
-                "policy": task.polling_policy.serialize(),
+                # Without a webhook, no delivery comes.
+                "policy": (
+                    task.polling_policy if job.reports else in_worker(task.polling_policy)
+                ).serialize(),
                 "reports": job.reports,
                 "cancel_on_kill": task.wait.cancel_on_kill,
                 "credit_limit": self._watched_limit,

@@ -256,10 +256,10 @@ class JobStart:
 
     def _request(self) -> TaskJob | None:
         """Send the request; return None if its idempotency key has already started a job."""
+        webhook = self.call.webhook.new(self._key())
         self.call.check()
         before = self._state.record
-        self._record_request()
-        webhook = self.call.webhook.new(self._key())
+        self._record_request(reports=webhook is not None)
         key = self._identity.idempotency_key(before.generation) if self._has_key else None
         try:
             answer = self._send(webhook, key)
@@ -306,13 +306,18 @@ class JobStart:
             )
             raise
 
-    def _record_request(self) -> None:
-        """Record that the request is about to be sent; a repeated request keeps its record."""
+    def _record_request(self, *, reports: bool) -> None:
+        """Record that the request is about to be sent; a repeated request keeps its record.
+
+        :param reports: whether the request has the managed webhook.
+        """
         record = self._state.record
         # Do not list a job that an unrecorded request started as known.
         if record.requested_at is not None or self._is_unrecorded:
+            self._state.set(reports=reports or record.reports)
             return
         self._state.set(
+            reports=reports,
             known=(*record.past, *self._listed_ids()),
             requested_at=datetime.now(timezone.utc),
             attempt=self._state.attempt.number,
@@ -383,6 +388,11 @@ class JobStart:
         return found
 
     @property
+    def _may_report(self) -> bool:
+        """Whether a job of an earlier request may report to the inbox."""
+        return self._state.record.reports if self._state.is_lasting else self.call.webhook.is_possible
+
+    @property
     def _lookup(self) -> JobLookup:
         record = self._state.record
         # Without a record, the job may have the key of any generation.
@@ -393,7 +403,7 @@ class JobStart:
         return JobLookup(
             self.hook,
             self.kind,
-            keys if self.call.webhook.wanted else [],
+            keys if self._may_report else [],
             self.call.targets,
             self.call.request,
             record.requested_at or self._state.attempt.run_start,
@@ -445,7 +455,7 @@ class JobStart:
         ((job_id, view),) = alive
         self.log.info("An earlier request started %s: job %s, %s", self._subject, job_id, view.progress())
         record = self._state.record
-        return TaskJob(job_id, record.reports or self.call.webhook.wanted, list(record.invalid_urls), view)
+        return TaskJob(job_id, self._may_report, list(record.invalid_urls), view)
 
     def _view_of(self, job_id: str) -> tuple[JobView | None, str]:
         """Return a job's state, or None and the error of the service."""

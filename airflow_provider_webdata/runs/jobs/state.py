@@ -50,7 +50,7 @@ class StartState(msgspec.Struct, frozen=True, kw_only=True):
     :param request: digest of the request.
     :param account: name of the billed account.
     :param attempt: number of the attempt that sent the request.
-    :param reports: True if the job reports to this Airflow's inbox.
+    :param reports: True if a request had the managed webhook, so that the job may report to this Airflow's inbox.
     :param invalid_urls: URLs that the service dropped.
     :param deadline: end of the wait for the job, in seconds since the epoch.
     :param stopped: True if the task cancels the job because it exceeds the credit limit.

@@ -44,7 +44,7 @@ class RunMonitorRun(CheckRun):
         if not self.task.attach_webhook:
             return monitor.id
         webhook = ManagedWebhook(self.hook.get_settings(), True, self.task.webhook_events).of(monitor)
-        changes = monitor_changes({"webhook": webhook}, monitor.to_wire())
+        changes = monitor_changes({"webhook": webhook}, monitor.to_wire()) if webhook else None
         if changes:
             self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))
             self.hook.update_monitor(monitor.id, extra_body=changes.patch)

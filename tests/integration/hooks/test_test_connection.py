@@ -215,3 +215,17 @@ def test_bad_setting(connect):
         "connection 'webdata_default': timeout must be a number (given: 'soon'); write a number such as 30"
     )
     assert WebDataHook().test_connection() == (False, str(error))
+
+
+@pytest.mark.parametrize("silent", [False, True])
+def test_a_webhook_url_without_an_inbox(sandbox, connect, inbox, silent):
+    """The connection works, but its tasks poll."""
+    if silent:
+        inbox.stop()
+    connect(sandbox.url, sandbox.api_key, **inbox.extra)
+    works, message = WebDataHook().test_connection()
+    assert works
+    assert (f"so tasks wait by polling: the inbox at {inbox.url} does not respond" in message) is silent
+    assert ("No inbox answers" in message) is silent
+    if silent:
+        inbox.start()

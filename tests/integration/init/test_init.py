@@ -118,7 +118,7 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     assert f"Connection 'webdata_default' was created: {sandbox.url}." in made["output"]
     assert "airflow dags test river_news" in made["output"]
     assert "Without a webhook URL" in made["output"]
-    assert "The inbox's tables" not in made["output"]
+    assert "[webdata]" not in made["output"]
     assert made["output"].endswith("Check the installation: airflow webdata doctor\n")
 
     assert "connection 'webdata_default' exists; --force" in again["status"]
@@ -140,6 +140,8 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     assert (kept["host"], kept["port"]) == (stored["host"], stored["port"])
     assert forced["files"] == {"river_news.py": EXAMPLE}
     assert f"The service delivers to {webhook_url}/webdata/inbox/webdata_default/...:" in forced["output"]
+    assert "No inbox answers yet, so tasks wait by polling: the inbox at http" in forced["output"]
+    assert f"Set `inbox = True` in section [webdata] of {home / 'airflow.cfg'}" in forced["output"]
 
     written = (home / "more" / "dags" / "river_news.py").read_text()
     assert 'task_id="search", webdata_conn_id="third", ' in written

@@ -742,3 +742,36 @@ def test_an_inbox_that_refuses_to_be_read(
     with pytest.raises(UncertainStartError, match="the inbox could not be read"):
         task.start()
     assert len(service.started()) == 1
+
+
+@pytest.mark.parametrize(("kind", "version"), OTHER_WAYS)
+def test_a_silent_inbox_gets_no_webhook(
+    service: JobService, receiving: Any, caplog: pytest.LogCaptureFixture, kind: str, version: str
+) -> None:
+    """It is asked once, and nothing is searched there after a crash."""
+    receiving.stop()
+    service.lists = True
+    task = Task(service, kind, version)
+    assert not task.start().reports or version == "3.2"
+    assert [body.get("webhook") for body in service.bodies] == [None]
+    reasons = [line for line in caplog.messages if line.startswith("No webhook is attached")]
+    assert len(reasons) == 1
+    assert f"waits poll: the inbox at {receiving.url} does not respond" in reasons[0]
+    if version == "3.3":
+        other = Task(service, kind)
+        other.run_start += timedelta(seconds=1)
+        other.crash()
+        assert other.start().job_id == service.started()[-1]
+    receiving.start()
+
+
+def test_a_repeated_request_with_a_webhook_is_searched_in_the_inbox(
+    service: JobService, receiving: Any
+) -> None:
+    """The first request, which had none, started nothing."""
+    task = Task(service, "crawl")
+    receiving.stop()
+    task.crash("before asking")
+    receiving.start()
+    task.crash()
+    assert [task.start().job_id] == service.started()

@@ -12,6 +12,7 @@ import pytest
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Wait
+from airflow_provider_webdata.waiting.policy import WaitBy
 from tests.integration.operators.test_job_operators import AT_ONCE, HEAD
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
@@ -169,3 +170,28 @@ def test_many_pages_go_to_a_file_part_by_part(here: SandboxServer, tmp_path: Pat
     assert "data" not in result
     looks = here.control.requests(f"{JOB_PATHS['crawl']}/[-0-9a-f]+$", "GET")
     assert len(looks) >= 4, "read in parts"
+
+
+@pytest.mark.parametrize("by", ["auto", "webhook"])
+def test_without_an_inbox_a_task_polls_and_says_why_once(
+    here: SandboxServer, connect: Callable[..., None], log: Callable[[], str], by: WaitBy
+) -> None:
+    nowhere = "http://127.0.0.1:9"
+    connect(here, webhook_url=nowhere, inbox_url=nowhere, webhook_secret="a-secret-that-is-long")
+    here.control.configure(page_seconds=0.5)
+    outcome = direct.run(
+        WebDataCrawlOperator(
+            task_id="job",
+            url="https://river.example/",
+            limit=2,
+            wait=Wait(by=by, poll_interval=1, safety_poll=600),
+            deferrable=True,
+        )
+    )
+    assert outcome.state == "success"
+    (start,) = here.control.requests(f"{JOB_PATHS['crawl']}$", "POST")
+    assert "webhook" not in start["body"]
+    logged = log()
+    assert logged.count(nowhere) == 1
+    assert f"No webhook is attached, and waits poll: the inbox at {nowhere} does not respond" in logged
+    assert "polling the service every 1 s, until" in logged

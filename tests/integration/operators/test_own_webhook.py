@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from airflow_provider_webdata.operators.monitor import (
 from airflow_provider_webdata.options import Wait
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore
+from tests.support.inbox_server import InboxServer
 from webdata_sandbox.server import SandboxServer
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
@@ -28,12 +30,19 @@ OTHER_AIRFLOW = {
 }
 
 
+@pytest.fixture(scope="module")
+def inbox_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with InboxServer(tmp_path_factory.mktemp("inbox")) as inbox:
+        inbox.others = ("hush-secret", "hush-new", "hush-signing")
+        yield inbox.url
+
+
 @pytest.fixture
-def keep(here: SandboxServer, connect: Any) -> Any:
+def keep(here: SandboxServer, connect: Any, inbox_url: str) -> Any:
     """Run a task that declares a monitor, with extras of its connection."""
 
     def run(extra: dict[str, str] | None = None, **arguments: Any) -> Outcome:
-        connect(here, **(extra or {}))
+        connect(here, **{"inbox_url": inbox_url, **(extra or {})})
         given = {"name": "prices", "schedule": {"cron": "0 * * * *"}, "targets": TARGETS, **arguments}
         return direct.run(WebDataCreateMonitorOperator(task_id="keep", retries=2, **given), StateStore())
 
@@ -57,7 +66,7 @@ def patches(sandbox: SandboxServer) -> list[Any]:
 
 
 @pytest.mark.rule("monitor-webhook", "webhook-headers", "webhook-events-monitor")
-def test_attached_by_itself(run_dag: Any, sandbox: SandboxServer) -> None:
+def test_attached_by_itself(run_dag: Any, sandbox: SandboxServer, inbox_url: str) -> None:
     """A random key in the address, the secret in a header, and nothing of it in XCom, log or rendered fields."""
     done = run_dag(
         """
@@ -66,6 +75,7 @@ def test_attached_by_itself(run_dag: Any, sandbox: SandboxServer) -> None:
         )
         """,
         **CAN_RECEIVE,
+        inbox_url=inbox_url,
     )
     assert done.state("keep") == "success", done.log[-3000:]
     stored = webhook(sandbox)
@@ -163,13 +173,25 @@ LEFT_ALONE: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "not wanted": ({"attach_webhook": False}, CAN_RECEIVE),
     "no secret": ({}, {"webhook_url": "https://hooks.example"}),
     "no address": ({}, {"webhook_secret": "hush-secret"}),
+    "no inbox": ({}, {**CAN_RECEIVE, "inbox_url": "http://127.0.0.1:9"}),
+    "no inbox, requested": ({"attach_webhook": True}, {**CAN_RECEIVE, "inbox_url": "http://127.0.0.1:9"}),
 }
 
 
 @pytest.mark.parametrize(("more", "extra"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
-def test_none_is_attached(keep: Any, here: SandboxServer, more: Any, extra: dict[str, str]) -> None:
+def test_none_is_attached(keep: Any, here: SandboxServer, log: Any, more: Any, extra: dict[str, str]) -> None:
+    """The log says why if only the inbox is missing."""
     assert keep(extra, **more).state == "success"
     assert webhook(here) is None
+    reason = "No webhook is attached, and waits poll: the inbox at http://127.0.0.1:9 does not respond"
+    assert log().count(reason) == ("inbox_url" in extra)
+
+
+def test_a_silent_inbox_leaves_an_attached_webhook(keep: Any, here: SandboxServer) -> None:
+    keep(CAN_RECEIVE)
+    first = key(here)
+    assert keep({**CAN_RECEIVE, "inbox_url": "http://127.0.0.1:9"}).state == "success"
+    assert (key(here), patches(here)) == (first, [])
 
 
 @pytest.mark.parametrize(
@@ -235,15 +257,17 @@ def test_too_expensive_to_attach(keep: Any) -> None:
 
 @pytest.mark.parametrize("attach", [None, True])
 def test_a_run_attaches_on_request_only(
-    keep: Any, here: SandboxServer, connect: Any, attach: bool | None
+    keep: Any, here: SandboxServer, connect: Any, inbox_url: str, attach: bool | None
 ) -> None:
     keep()
-    connect(here, **CAN_RECEIVE)
 
-    def run() -> None:
+    def run(url: str = inbox_url) -> None:
+        connect(here, **CAN_RECEIVE, inbox_url=url)
         task = WebDataRunMonitorOperator(task_id="run", monitor_name="prices", attach_webhook=attach)
         assert direct.run(task, StateStore()).state == "success"
 
+    run("http://127.0.0.1:9")
+    assert webhook(here) is None
     run()
     assert (webhook(here) is not None) is (attach is True)
     if attach:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
-from airflow_provider_webdata.waiting import policy, subjects
+from airflow_provider_webdata.waiting import inbox_source, policy, subjects
+from airflow_provider_webdata.waiting.hub import Hub
+from tests.integration.triggers.conftest import has_begun
 from tests.support.job_service import RUNNING, JobService
 from tests.support.waiting import PATIENCE
 
@@ -322,3 +324,35 @@ async def test_an_outage_keeps_a_connection_that_cannot_be_read(
         service.faults = [(503, {"error": "down"}, {})]
         event = await task
     assert event["status"] == "done"
+
+
+@pytest.mark.parametrize("outage", ["from the start", "later"])
+async def test_while_the_inbox_is_silent_the_service_is_polled(
+    service: Any, receiving: Any, tools: Any, logs: Any, monkeypatch: pytest.MonkeyPatch, outage: str
+) -> None:
+    """The log says why once; when the inbox answers again, deliveries count again."""
+    monkeypatch.setattr(inbox_source, "SILENT_SECONDS", 0.0)
+    service.set("crawl", JOB, "scraping")
+    if outage == "from the start":
+        receiving.stop()
+    begun = (lambda hub: hub.inbox.backoff.notice) if outage == "from the start" else has_begun
+    async with tools.waiting(trigger(reports=True), begun=begun) as (task,):
+        if outage == "later":
+            await asyncio.to_thread(receiving.stop)
+        hub = Hub.of("webdata_default")
+        await tools.until(lambda: hub.inbox.backoff.notice)
+        (subject,) = hub.polls.subjects.values()
+        polled = subject.polled_at
+        await tools.until(lambda: subject.polled_at != polled)
+        await asyncio.to_thread(receiving.start)
+        await tools.until(lambda: hub.inbox.backoff.notice is None)
+        # The next poll sets the longer pause again.
+        polled = subject.polled_at
+        await tools.until(lambda: subject.polled_at != polled)
+        assert subject.due > asyncio.get_running_loop().time() + 200
+        service.set("crawl", JOB, "completed")
+        await asyncio.to_thread(receiving.deliver, delivery("crawl.completed"))
+        assert (await task)["via"] == "webhook"
+    reasons = [entry["event"] for entry in logs if "does not respond" in entry["event"]]
+    assert len(reasons) == 1
+    assert "Until then, jobs and checks are polled" in reasons[0]

@@ -63,7 +63,8 @@ def test_how_the_end_of_a_job_is_detected(
 ) -> None:
     target = JobTarget("crawl", "j", policy(wait_by), LOG, reports=reports)
     text, subscriptions = target.begin(settings(receives))
-    assert (text, target.interval(None)) == (how, interval)  # type: ignore[arg-type]
+    assert (text, target.interval(None, inbox_answers=True)) == (how, interval)  # type: ignore[arg-type]
+    assert target.interval(None, inbox_answers=False) == 30.0  # type: ignore[arg-type]
     assert bool(subscriptions) == (receives and wait_by != "polling")
     for subscription in subscriptions:
         ends = {"crawl.completed": True, "crawl.failed": True, "crawl.page": False, "crawl.started": False}
@@ -85,7 +86,9 @@ def test_how_the_end_of_a_check_is_detected(wait_by: str, how: str, intervals: t
     target = CheckTarget("m", CheckQueue(CheckCriteria(), T0), policy(wait_by), LOG)
     text, subscriptions = target.begin(settings(receives=True))
     reporting, silent = (SimpleNamespace(reports_to=lambda _, it=it: it) for it in (True, False))
-    assert (text, (target.interval(reporting), target.interval(silent))) == (how, intervals)  # type: ignore[arg-type]
+    for inbox_answers, expected in ((True, intervals), (False, (30.0, 30.0))):
+        found = tuple(target.interval(it, inbox_answers=inbox_answers) for it in (reporting, silent))  # type: ignore[arg-type]
+        assert (text, found) == (how, expected)
     assert len(subscriptions) == (wait_by != "polling")
     for subscription in subscriptions:
         # The inbox's clock may be behind.

@@ -38,7 +38,12 @@ class AirflowHome:
 
     @classmethod
     def create(cls, folder: Path, database: MigratedDatabase, warm: Warm) -> AirflowHome:
-        env = airflow_environ(folder, AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB="1", PYTHONUNBUFFERED="1")
+        env = airflow_environ(
+            folder,
+            AIRFLOW__WEBDATA__INBOX="True",
+            AIRFLOW__WEBDATA__INBOX_MAX_BODY_MB="1",
+            PYTHONUNBUFFERED="1",
+        )
         home = cls(folder, env, warm)
         database.copy_to(folder)
         known = {

@@ -135,6 +135,13 @@ def test_a_database_without_tables(airflow_home: AirflowHome, tmp_path: Path, cr
     assert "Failed to store a delivery" in process.output
 
 
+def test_while_the_inbox_is_off_it_does_not_start(airflow_home: AirflowHome) -> None:
+    home = replace(airflow_home, env={**airflow_home.env, "AIRFLOW__WEBDATA__INBOX": "False"})
+    done = home.warm.run(["-m", "airflow", "webdata", "inbox", "serve", "--port", "0"], env=home.env)
+    assert done.returncode == 2
+    assert "Set `inbox = True` in section [webdata] of airflow.cfg" in done.stderr
+
+
 def test_acknowledged_deliveries_are_stored(airflow_home: AirflowHome) -> None:
     """It shuts down while clients deliver; the body of one delivery has arrived in part."""
     conn_id, name = "renamed", "X-Hub-Signature-256"

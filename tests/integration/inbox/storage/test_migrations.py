@@ -58,7 +58,14 @@ class Homes:
         url = f"sqlite:///{self.folder}/airflow.db"
         if kind == "postgresql":
             url = self.postgres().create_database(f"airflow_{self.folder.name}".lower())
-        env = airflow_environ(self.folder, AIRFLOW__DATABASE__SQL_ALCHEMY_CONN=url, **settings)
+        env = airflow_environ(
+            self.folder,
+            **{
+                "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN": url,
+                "AIRFLOW__WEBDATA__INBOX": "True",
+                **settings,
+            },
+        )
         return Home(env, self.warm)
 
 

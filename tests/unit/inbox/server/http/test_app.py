@@ -77,8 +77,10 @@ async def test_route_of_a_path(path, place):
 )
 async def test_options_that_cannot_be_used(monkeypatch, caplog, option, given, rule):
     """The sender is asked to come again; the reason is in the log, once."""
+    monkeypatch.setenv("AIRFLOW__WEBDATA__INBOX", "True")
     monkeypatch.setenv(f"AIRFLOW__WEBDATA__{option.upper()}", given)
-    (app,) = [mounted["app"] for mounted in WebDataPlugin.fastapi_apps if mounted["url_prefix"] == "/webdata"]
+    apps = WebDataPlugin().fastapi_apps
+    (app,) = [mounted["app"] for mounted in apps if mounted["url_prefix"] == "/webdata"]
     application = type(app)(app.module, app.factory)
     for _ in range(2):
         sent = []
