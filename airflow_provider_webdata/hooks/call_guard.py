@@ -185,14 +185,15 @@ class CallGuard:
             )
 
     def _check_undeclared(self, call: Call[Any]) -> None:
-        for url in _urls_within([call.query or {}, call.extra_body or {}]):
+        for url in _urls_within([call.query or {}, call.extra_body or {}], any_field=True):
             if problem := self.hosts.problem(url, resolve=True):
                 raise _refused(call.endpoint, problem)
 
     def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
         endpoint = call.endpoint
-        for url in (body.get("url"), *(body.get("urls") or ())):
-            if url is not None and (problem := self.hosts.problem(url, resolve=True)):
+        # Also those of a monitor's targets and of a webhook.
+        for url in _urls_within(body):
+            if problem := self.hosts.problem(url, resolve=True):
                 raise _refused(endpoint, problem)
         if self.hosts.allowed is None:
             return call
@@ -300,15 +301,20 @@ def _filters(host: str) -> bool:
         return False
 
 
-def _urls_within(value: Any, name: str = "") -> Iterator[str]:
-    """Yield the URLs in a request of any shape."""
+def _urls_within(value: Any, name: str = "", *, any_field: bool = False) -> Iterator[str]:
+    """Yield the texts of fields named `url` or `urls` at any depth.
+
+    :param any_field: also yield each text that begins like a URL, for requests whose fields are unknown.
+    """
     if isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _urls_within(part, key)
+            yield from _urls_within(part, key, any_field=any_field)
     elif isinstance(value, (list, tuple)):
         for part in value:
-            yield from _urls_within(part, name)
-    elif isinstance(value, str) and (name in {"url", "urls"} or value.lower().startswith(_SCHEMES)):
+            yield from _urls_within(part, name, any_field=any_field)
+    elif isinstance(value, str) and (
+        name in {"url", "urls"} or (any_field and value.lower().startswith(_SCHEMES))
+    ):
         yield value
 
 

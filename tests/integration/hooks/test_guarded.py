@@ -135,6 +135,18 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
     "private": ("scrape", ({"url": "http://169.254.169.254/"},), {}, "169.254.169.254 is a private address"),
     "private crawl": ("start_crawl", ({"url": "http://10.0.0.1/"},), {}, "private address"),
     "private agent": ("start_agent", ({"prompt": "p", "urls": ["http://[::1]/"]},), {}, "private address"),
+    "private webhook": (
+        "start_batch_scrape",
+        ({"urls": ["https://1.1.1.1/"], "webhook": {"url": "http://10.0.0.1/"}},),
+        {},
+        "private address",
+    ),
+    "private target of a monitor": (
+        "update_monitor",
+        ("m", {"targets": [{"type": "scrape", "urls": ["http://10.0.0.1/"]}]}),
+        {},
+        "private address",
+    ),
 }
 
 
