@@ -7,6 +7,7 @@ client, the hooks and their guard, the limits of tasks, the tests, and the docum
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from urllib.parse import unquote
 
 import msgspec
 
@@ -97,6 +98,18 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     def label(self) -> str:
         """The name in errors and logs."""
         return self.title or label_of(self.name)
+
+    def matches(self, method: str, path: str) -> bool:
+        """Return whether a method and a path call this operation, in any case: some servers ignore it."""
+        ours, theirs = self.path.split("/"), path.split("/")
+        return (
+            self.method == method
+            and len(ours) == len(theirs)
+            and all(
+                one.startswith("{") or one.casefold() == unquote(other).casefold()
+                for one, other in zip(ours, theirs, strict=True)
+            )
+        )
 
     def is_repeatable(self, server: Server) -> bool:
         """Return whether the call can be retried safely after a lost response."""

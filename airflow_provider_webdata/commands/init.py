@@ -32,7 +32,8 @@ from airflow_provider_webdata.get_provider_info import HOSTED_URL
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webhooks import no_inbox_reason
+from airflow_provider_webdata.hooks.webhooks import inbox_error
+from airflow_provider_webdata.inbox.reader import InboxMissingError, InboxUnreachableError
 from airflow_provider_webdata.inbox.wire import delivery_url
 
 if TYPE_CHECKING:
@@ -246,8 +247,10 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
             f"  The service delivers to {delivery_url(url, connection.conn_id)}/...: forward only POST requests for "
             "that path to this Airflow's API server."
         )
-        if reason := no_inbox_reason(settings_of(connection)):
-            yield f"  No inbox answers yet, so tasks wait by polling: {reason.partition(';')[0]}."
+        error = inbox_error(settings_of(connection))
+        if error is not None:
+            yield f"  No inbox answers yet, so tasks wait by polling: {error.brief().partition(';')[0]}."
+        if isinstance(error, (InboxMissingError, InboxUnreachableError)):
             yield (
                 f"  Set `inbox = True` in section [webdata] of {AIRFLOW_CONFIG}, or AIRFLOW__WEBDATA__INBOX=True, for "
                 "all of Airflow's components. Then run `airflow db migrate`, and restart the API server."

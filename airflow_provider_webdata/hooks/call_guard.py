@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api.endpoints import (
+    ENDPOINTS,
     MAP,
     PARSE,
     PARSE_BY_REFERENCE,
@@ -185,9 +186,15 @@ class CallGuard:
             )
 
     def _check_undeclared(self, call: Call[Any]) -> None:
+        endpoint = call.endpoint
+        if any(
+            one.session == "uses" and one.matches(endpoint.method, endpoint.path)
+            for one in ENDPOINTS.values()
+        ):
+            raise _refused(endpoint, "it uses a browser session; call the hook's method for it")
         for url in _urls_within([call.query or {}, call.extra_body or {}], any_field=True):
             if problem := self.hosts.problem(url, resolve=True):
-                raise _refused(call.endpoint, problem)
+                raise _refused(endpoint, problem)
 
     def _within_domains(self, call: Call[ResponseT], body: Mapping[str, Any]) -> Call[ResponseT]:
         endpoint = call.endpoint
@@ -313,7 +320,7 @@ def _urls_within(value: Any, name: str = "", *, any_field: bool = False) -> Iter
         for part in value:
             yield from _urls_within(part, name, any_field=any_field)
     elif isinstance(value, str) and (
-        name in {"url", "urls"} or (any_field and value.lower().startswith(_SCHEMES))
+        name in {"url", "urls"} or (any_field and value.strip().lower().startswith(_SCHEMES))
     ):
         yield value
 

@@ -252,15 +252,19 @@ class WebDataHook(Operations, BaseHook):
         """
         # Airflow tests a connection in its API server only.
         from airflow_provider_webdata.hooks.probe import probe
-        from airflow_provider_webdata.hooks.webhooks import can_receive, no_inbox_reason
+        from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_error, no_deliveries_reason
 
         try:
             settings = self.get_settings()
             works, message = probe(settings.client).message()
         except WebDataError as error:
             return diagnose(error)
-        if works and can_receive(settings) and (reason := no_inbox_reason(settings)):
-            message += f" No inbox answers for the Webhook URL, so tasks wait by polling: {reason}."
+        if not works or not settings.webhook.url:
+            return works, message
+        if not can_receive(settings):
+            message += f" Tasks wait by polling: {no_deliveries_reason(settings)}."
+        elif error := inbox_error(settings):
+            message += f" No inbox answers for the Webhook URL, so tasks wait by polling: {error.brief()}."
         return works, message
 
     def inbox(self) -> InboxReader:

@@ -30,7 +30,7 @@ def can_receive(settings: ConnectionSettings) -> bool:
     return bool(settings.webhook.url and (settings.webhook.secret or settings.webhook.signing_secret))
 
 
-def no_inbox_reason(settings: ConnectionSettings) -> str | None:
+def inbox_error(settings: ConnectionSettings) -> WebDataError | None:
     """Return why the connection's inbox does not answer, so that waits must poll; None if it answers.
 
     :param settings: of a connection that can receive deliveries.
@@ -39,7 +39,7 @@ def no_inbox_reason(settings: ConnectionSettings) -> str | None:
         with InboxReader(inbox_address(settings)) as inbox:
             inbox.check()
     except WebDataError as error:
-        return error.brief()
+        return error
     return None
 
 

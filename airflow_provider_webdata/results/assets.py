@@ -8,7 +8,7 @@ from airflow_provider_webdata.common.page_urls import page_url
 from airflow_provider_webdata.common.storable import storable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 
 def annotate_outlets(context: Mapping[str, Any], summary: Mapping[str, Any]) -> None:
@@ -18,10 +18,16 @@ def annotate_outlets(context: Mapping[str, Any], summary: Mapping[str, Any]) -> 
 
     :param summary: JSON values by name; None is omitted.
     """
+    task = context.get("task")
+    if context.get("outlet_events") is None or task is None:
+        return
+    from airflow.sdk.definitions.asset import Asset, AssetAlias, AssetRef
+
     known = {name: value for name, value in summary.items() if value is not None}
-    for outlet in _outlets(context):
-        extra = context["outlet_events"][outlet].extra
-        extra.update({name: storable(value) for name, value in known.items() if name not in extra})
+    for outlet in task.outlets or ():
+        if isinstance(outlet, (Asset, AssetRef, AssetAlias)):
+            extra = context["outlet_events"][outlet].extra
+            extra.update({name: storable(value) for name, value in known.items() if name not in extra})
 
 
 def link_outlets(context: Mapping[str, Any], page: str) -> None:
@@ -30,12 +36,3 @@ def link_outlets(context: Mapping[str, Any], page: str) -> None:
     :param page: path of the page.
     """
     annotate_outlets(context, {"page_url": page_url(page)})
-
-
-def _outlets(context: Mapping[str, Any]) -> Iterator[Any]:
-    task = context.get("task")
-    if context.get("outlet_events") is None or task is None:
-        return
-    from airflow.sdk.definitions.asset import Asset, AssetAlias, AssetRef
-
-    yield from (outlet for outlet in task.outlets or () if isinstance(outlet, (Asset, AssetRef, AssetAlias)))

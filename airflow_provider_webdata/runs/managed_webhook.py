@@ -10,7 +10,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from airflow_provider_webdata.hooks.webhooks import can_receive, key_of, new_key, no_inbox_reason, webhook_for
+from airflow_provider_webdata.hooks.webhooks import (
+    can_receive,
+    inbox_error,
+    key_of,
+    new_key,
+    no_deliveries_reason,
+    webhook_for,
+)
 from airflow_provider_webdata.inbox.wire import INBOX_PATH, MONITOR_NAME, SECRET_HEADER, is_key
 
 if TYPE_CHECKING:
@@ -73,11 +80,17 @@ class ManagedWebhook:
     @cached_property
     def wanted(self) -> bool:
         """Whether monitors and jobs get the webhook. Asks the inbox once, and logs the reason if it does not answer."""
-        if not self.is_possible:
+        if self._attach is False:
+            return False
+        if not can_receive(self._settings):
+            if self._settings.webhook.url and not self._attach:
+                log.warning(
+                    "No webhook is attached, and waits poll: %s", no_deliveries_reason(self._settings)
+                )
             return bool(self._attach)
-        if (reason := no_inbox_reason(self._settings)) is not None:
-            log.warning("No webhook is attached, and waits poll: %s", reason)
-        return reason is None
+        if (error := inbox_error(self._settings)) is not None:
+            log.warning("No webhook is attached, and waits poll: %s", error.brief())
+        return error is None
 
     def new(self, key: str | None = None) -> dict[str, Any] | None:
         """Return the webhook for a new job or monitor, in wire form, or None.

@@ -122,7 +122,10 @@ class Lookups:
         return await self._remembered((conn_id, what), lambda: self._ask(conn_id, what, ask), seconds)
 
     async def answer(self, conn_id: str) -> Lookup[None]:
-        """Return the problem if the service does not answer a request that every server answers free of charge."""
+        """Return the problem if the service does not answer a request that every server answers free of charge.
+
+        A connection that was deleted has none; its deliveries may remain.
+        """
         return await self.find(conn_id, "answer", _free_call)
 
     async def conn_ids(self) -> list[str]:
@@ -212,8 +215,10 @@ class Lookups:
                 return Lookup(await ask(hook))
         except TimeoutError:
             return Lookup(problem=f"The service did not respond within {DEADLINE:.0f} seconds.")
-        except (ConfigurationError, _MissingConnectionError) as error:
+        except ConfigurationError as error:
             return Lookup(problem=str(error))
+        except _MissingConnectionError as error:
+            return Lookup(problem=None if what == "answer" else str(error))
         except WebDataError as error:
             missing = _MISSING.get(what[0]) if isinstance(what, tuple) else None
             if missing is not None and isinstance(error, NotFoundError):

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from urllib.parse import unquote
 
 from pydantic import model_validator
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
-from airflow_provider_webdata.api import prices, service_time
+from airflow_provider_webdata.api import prices
 from airflow_provider_webdata.api.endpoints import ENDPOINTS, Endpoint
 from airflow_provider_webdata.api.errors import InvalidRequestError, trimmed
 from airflow_provider_webdata.api.models.base import Answer
@@ -25,6 +25,8 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 _PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]+)+")
 _SLASH = re.compile(r"[/\\]")
 _SCALARS = (str, int, float, bool)
+_SERVICE_SECONDS = 300.0
+"""How long an operation of unknown duration may take."""
 
 
 class _JsonAnswer(Answer):
@@ -73,7 +75,7 @@ class RequestOperations(Operations):
         :param params: query parameters: texts, numbers, booleans, and lists of these; None values are omitted.
         :param billed: False if the operation is free: a guarded hook then sends it regardless of `max_credits` and
             `max_calls`.
-        :return: a mapping or a list, with wire names.
+        :return: the decoded JSON, with wire names; an empty mapping for an empty body.
         :raises InvalidRequestError: an argument is invalid; nothing was sent.
         """
         label = f"{method} {trimmed(str(path), 200)}"
@@ -89,7 +91,7 @@ class RequestOperations(Operations):
             starts_nothing=not billed,
             is_declared=False,
             title=label,
-            service_seconds=service_time.without_default,
+            service_seconds=lambda _: _SERVICE_SECONDS,
         )
         return (await self._execute(Call(endpoint, query=params, extra_body=json))).content
 
@@ -104,12 +106,15 @@ def _problems(
             "path: must start with / and have no empty or dotted segment, no host, and no query; pass a query in "
             f"params (given: {trimmed(repr(path), 200)})"
         )
-    elif not billed and any(_is_call(endpoint, method, path) for endpoint in _MAY_BILL):
+    elif not billed and any(endpoint.matches(method, path) for endpoint in _MAY_BILL):
         yield "billed: this operation may bill credits; omit billed=False"
     if json is not None:
         if method == "GET":
             yield "json: a GET has no body; pass params instead"
         yield from _json_problems(json)
+    if params is not None and not isinstance(params, Mapping):
+        yield f"params: must be a mapping (given: {type(params).__name__})"
+        return
     for name, value in (params or {}).items():
         values = value if isinstance(value, (list, tuple)) else [value]
         if value is not None and not all(isinstance(one, _SCALARS) for one in values):
@@ -119,10 +124,12 @@ def _problems(
 def _is_path(path: Any) -> bool:
     if not isinstance(path, str) or not _PATH.fullmatch(path):
         return False
-    # A server may decode a segment before it resolves the path.
+    # A server may decode a segment, even twice, or drop its parameters before it resolves the path.
     segments = [unquote(segment) for segment in path[1:].split("/")]
     return all(map(str.strip, segments)) and not any(
-        part in {".", ".."} for segment in segments for part in _SLASH.split(segment)
+        "%" in segment or part.partition(";")[0] in {".", ".."}
+        for segment in segments
+        for part in _SLASH.split(segment)
     )
 
 
@@ -131,24 +138,12 @@ def _json_problems(json: Any) -> Iterator[str]:
         yield f"json: must be a mapping (given: {type(json).__name__})"
         return
     try:
-        to_json(json)
+        from_json(to_json(json), allow_inf_nan=False)
     except ValueError as error:
         yield f"json: is not valid JSON: {trimmed(str(error), 200)}"
 
 
 _MAY_BILL = tuple(
-    one
-    for one in ENDPOINTS.values()
-    if one.price not in (None, prices.INCLUDED) or one.method in {"PATCH", "PUT"}
+    one for one in ENDPOINTS.values() if one.price is not None or one.method in {"PATCH", "PUT"}
 )
 """Declared operations that are not free, or whose changes may lead to visits that bill."""
-
-
-def _is_call(endpoint: Endpoint[Any], method: str, path: str) -> bool:
-    """Return whether a path is one of a declared endpoint."""
-    ours, theirs = endpoint.path.split("/"), path.split("/")
-    return (
-        endpoint.method == method
-        and len(ours) == len(theirs)
-        and all(one.startswith("{") or one == unquote(other) for one, other in zip(ours, theirs, strict=True))
-    )

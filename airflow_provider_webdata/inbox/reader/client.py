@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.http_clients import async_http_client, http_client
-from airflow_provider_webdata.common.http_library import httpx
 
 from . import protocol
 
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from typing_extensions import Unpack
+
+    from airflow_provider_webdata.common.http_library import httpx
 
     from .delivery import Delivery, DeliveryPage
     from .protocol import InboxAddress, Query
@@ -61,7 +62,7 @@ class InboxReader:
     def _send(self, request: dict[str, Any]) -> httpx.Response:
         try:
             return self._http.request(**request)
-        except httpx.HTTPError as error:
+        except protocol.NO_RESPONSE as error:
             raise protocol.unreachable(self.address, error) from error
 
     def close(self) -> None:
@@ -105,7 +106,7 @@ class AsyncInboxReader:
     async def _send(self, request: dict[str, Any]) -> httpx.Response:
         try:
             return await self._http.request(**request)
-        except httpx.HTTPError as error:
+        except protocol.NO_RESPONSE as error:
             raise protocol.unreachable(self.address, error) from error
 
     async def aclose(self) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from typing_extensions import TypedDict
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.api.errors import ConfigurationError, trimmed
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
@@ -62,12 +62,15 @@ class InboxAddress:
 
 
 def client_options(address: InboxAddress) -> dict[str, Any]:
-    """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for an inbox."""
+    """Return the arguments of `httpx.Client` and `httpx.AsyncClient` for an inbox.
+
+    :raises ConfigurationError: a CA bundle cannot be read.
+    """
     verify: Any = address.verify
     if verify and address.ca_files and address.url.startswith("https:"):
         verify = ssl.create_default_context()
         for path in address.ca_files:
-            verify.load_verify_locations(path)
+            _trust(verify, path, address.conn_id)
     return {
         "headers": {
             "accept": "application/json",
@@ -76,6 +79,16 @@ def client_options(address: InboxAddress) -> dict[str, Any]:
         "follow_redirects": False,
         "verify": verify,
     }
+
+
+def _trust(context: ssl.SSLContext, path: str, conn_id: str) -> None:
+    try:
+        context.load_verify_locations(path)
+    except OSError as error:
+        raise ConfigurationError(
+            f"connection {conn_id!r}: the certificates in {path!r} cannot be read ({plain_reason(error)}); correct "
+            "[api] ssl_cert or the connection's CA bundle on this machine"
+        ) from error
 
 
 class Query(TypedDict, total=False):
@@ -146,7 +159,11 @@ def _split(query: Query) -> tuple[dict[str, Any], dict[str, list[str]]]:
     return single, {field: list(single.pop(field, ())) for field in LISTS.values()}
 
 
-def unreachable(address: InboxAddress, error: httpx.HTTPError) -> InboxUnreachableError:
+NO_RESPONSE = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
+"""Errors of a request without a response; the last two are those of an address that is no URL."""
+
+
+def unreachable(address: InboxAddress, error: Exception) -> InboxUnreachableError:
     """Return the error for a missing response."""
     return InboxUnreachableError(f"the inbox at {address.url} does not respond ({plain_reason(error)})")
 

@@ -275,7 +275,7 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => { button.textContent = "Copy"; }, 2000);
 });
 
-// Filters apply at once, and their times are those of the chosen zone.
+// Filters apply immediately, and their times are those of the chosen zone.
 document.addEventListener("change", (event) => {
   if (event.target.form && event.target.form.matches("form.filters")) event.target.form.requestSubmit();
 });

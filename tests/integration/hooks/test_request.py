@@ -83,6 +83,15 @@ INVALID: dict[str, tuple[tuple[Any, ...], dict[str, Any], str]] = {
         {"json": {"url": "https://a.example"}, "billed": False},
         "billed: this operation may bill credits; omit billed=False",
     ),
+    "a billed one in another case": (
+        ("POST", "/v2/Scrape"),
+        {"json": {}, "billed": False},
+        "billed: this operation may bill",
+    ),
+    "parent with a parameter": (("GET", "/v2/..;/admin"), {}, "dotted segment"),
+    "parent encoded twice": (("GET", "/v2/%252e%252e/admin"), {}, "dotted segment"),
+    "NaN": (("POST", "/v2/a"), {"json": {"a": [float("nan")]}}, "json: is not valid JSON"),
+    "params as text": (("GET", "/v2/a"), {"params": "a=1"}, "params: must be a mapping (given: str)"),
     "one with an id": (("POST", "/v2/monitor/m/run"), {"billed": False}, "billed: this operation may bill"),
     "a change": (("PATCH", "/v2/monitor/m"), {"billed": False}, "billed: this operation may bill"),
 }
@@ -146,6 +155,7 @@ REFUSED: list[tuple[dict[str, Any], dict[str, Any], str]] = [
     ),
     ({}, {"json": {"deep": [{"url": "https://169.254.169.254/keys"}]}, "billed": False}, "169.254.169.254"),
     ({}, {"json": {"webhook": "http://127.0.0.1/x"}}, "127.0.0.1"),
+    ({}, {"json": {"x": " https://127.0.0.1/"}}, "127.0.0.1"),
 ]
 
 
@@ -155,6 +165,10 @@ async def test_what_a_guarded_hook_refuses(hook: Any, sandbox: Any) -> None:
         with pytest.raises(errors.CallRefusedError, match=words):
             await settled(guarded.request("POST", "/v2/a", **arguments))
         await settled(guarded.close())
+    guarded = hook.guarded(max_calls=5)
+    with pytest.raises(errors.CallRefusedError, match="it uses a browser session"):
+        await settled(guarded.request("POST", "/v2/interact/s1/execute", json={"code": "1"}))
+    await settled(guarded.close())
     assert sandbox.control.requests() == []
 
 

@@ -229,3 +229,10 @@ def test_a_webhook_url_without_an_inbox(sandbox, connect, inbox, silent):
     assert ("No inbox answers" in message) is silent
     if silent:
         inbox.start()
+
+
+def test_a_webhook_url_without_a_secret(sandbox, connect):
+    connect(sandbox.url, sandbox.api_key, webhook_url="https://airflow.example")
+    works, message = WebDataHook().test_connection()
+    assert works
+    assert "Tasks wait by polling: The inbox cannot receive deliveries" in message

@@ -180,11 +180,15 @@ LEFT_ALONE: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
 
 @pytest.mark.parametrize(("more", "extra"), LEFT_ALONE.values(), ids=LEFT_ALONE.keys())
 def test_none_is_attached(keep: Any, here: SandboxServer, log: Any, more: Any, extra: dict[str, str]) -> None:
-    """The log says why if only the inbox is missing."""
+    """The log says why if the connection has an address, but no secret or no inbox."""
     assert keep(extra, **more).state == "success"
     assert webhook(here) is None
+    logged = log()
+    assert logged.count("No webhook is attached, and waits poll: ") == (
+        "webhook_url" in extra and more.get("attach_webhook") is not False
+    )
     reason = "No webhook is attached, and waits poll: the inbox at http://127.0.0.1:9 does not respond"
-    assert log().count(reason) == ("inbox_url" in extra)
+    assert logged.count(reason) == ("inbox_url" in extra)
 
 
 def test_a_silent_inbox_leaves_an_attached_webhook(keep: Any, here: SandboxServer) -> None:

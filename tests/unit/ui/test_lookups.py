@@ -84,6 +84,24 @@ def test_a_missing_object_is_no_wrong_host(what: Any, said: str) -> None:
     assert said in (problem or "")
 
 
+def test_a_connection_that_was_deleted_needs_no_attention(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its deliveries may remain."""
+
+    async def none(_: str) -> None:
+        return None
+
+    # Here, Airflow has no database that could tell.
+    monkeypatch.setattr(lookups, "_find_connection", none)
+
+    async def visit() -> tuple[Lookup[Any], Lookup[Any]]:
+        pages = Lookups()
+        return await pages.answer("deleted"), await pages.find("deleted", "credits", answering(lambda: 1)[1])
+
+    answered, found = asyncio.run(visit())
+    assert answered.problem is None
+    assert "There is no connection" in (found.problem or "")
+
+
 def test_an_unexpected_error_is_cached() -> None:
     async def visit() -> None:
         pages = Lookups()
