@@ -21,6 +21,7 @@ from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui import application
+from airflow_provider_webdata.ui.pages.credits import INCOMPLETE
 from tests.integration.commands.test_costs import database
 from tests.support.airflow_rows import add_task
 
@@ -53,11 +54,15 @@ class Stub:
 
 
 @pytest.fixture
-def get(database: None, monkeypatch: pytest.MonkeyPatch) -> Get:
-    """Return the text of a page, which must be there."""
+def client(database: None, monkeypatch: pytest.MonkeyPatch) -> TestClient:
     monkeypatch.setenv("AIRFLOW__WEBDATA__INBOX", "True")
     monkeypatch.setattr(application, "Visitor", Stub)
-    client = TestClient(Starlette(routes=[Mount(UI_PATH, application.create_application())]))
+    return TestClient(Starlette(routes=[Mount(UI_PATH, application.create_application())]))
+
+
+@pytest.fixture
+def get(client: TestClient) -> Get:
+    """Return the text of a page, which must be there."""
 
     def text_of(path: str, **params: Any) -> str:
         found = client.get(f"{UI_PATH}{path}", params=params)
@@ -106,6 +111,23 @@ def test_a_number_is_the_id_or_the_key_of_a_delivery(get: Get) -> None:
     own = deliver({"type": "crawl.page", "id": "d"}) + 1
     assert deliver({"type": "rejected", "id": "e"}, key=str(own)) == own
     assert get("/inbox", find=str(own)).count(">rejected</a>") == 1
+
+
+def test_sums_that_lack_credits_say_why(client: TestClient) -> None:
+    """A custom XCom backend stores references, which only Airflow components with its configuration can read."""
+    complete = client.get(f"{UI_PATH}/credits.csv")
+    assert complete.text.splitlines()[0] == "dag_id,used,tasks,unknown"
+    assert INCOMPLETE not in complete.headers
+    with settings.Session() as session:
+        for dag_id in ("shop", "payroll"):
+            add_task(session, dag_id, "far", operator="S", xcoms={"credits": "s3://bucket/credits"})
+        session.commit()
+    lacking = client.get(f"{UI_PATH}/credits.csv")
+    assert lacking.text == complete.text
+    assert lacking.headers[INCOMPLETE] == (
+        "The credits of some tasks are not included: 1 because they are references of an XCom backend that is not "
+        "configured here"
+    )
 
 
 def test_only_events_that_report_a_start(get: Get) -> None:
