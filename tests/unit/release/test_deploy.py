@@ -182,8 +182,11 @@ def test_the_inbox_is_alone_behind_the_documented_nginx(services: dict[str, Any]
     inbox, proxy = services["inbox"], services["proxy"]
     assert set(inbox["environment"]) == {
         "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN",
+        "AIRFLOW__WEBDATA__INBOX",
         "AIRFLOW_CONN_WEBDATA_DEFAULT",
     }
+    for name in ("inbox", "migrate", "api-server"):
+        assert services[name]["environment"]["AIRFLOW__WEBDATA__INBOX"] == "True"
     reached = {
         name: {
             other for other, found in services.items() if set(found["networks"]) & set(service["networks"])
@@ -247,6 +250,7 @@ def test_the_image_is_of_the_airflow_that_is_tested() -> None:
 CHART = {
     "airflowVersion": str,
     "apiSecretKeySecretName": str,
+    "config.webdata.inbox": str,
     "config.webdata.inbox_retention_days": int,
     "data.metadataSecretName": str,
     "fernetKeySecretName": str,
