@@ -247,7 +247,7 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
             "that path to this Airflow's API server."
         )
         if reason := no_inbox_reason(settings_of(connection)):
-            yield f"  No inbox answers yet, so tasks wait by polling: {reason.partition(';')[0]}."
+            yield f"  No inbox answers yet, so tasks wait by polling: {reason}."
             yield (
                 f"  Set `inbox = True` in section [webdata] of {AIRFLOW_CONFIG}, or AIRFLOW__WEBDATA__INBOX=True, for "
                 "all of Airflow's components. Then run `airflow db migrate`, and restart the API server."
