@@ -249,7 +249,7 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
         )
         error = inbox_error(settings_of(connection))
         if error is not None:
-            yield f"  No inbox answers yet, so tasks wait by polling: {error.brief().partition(';')[0]}."
+            yield f"  No inbox answers yet, so tasks wait by polling: {error.brief()}."
         if isinstance(error, (InboxMissingError, InboxUnreachableError)):
             yield (
                 f"  Set `inbox = True` in section [webdata] of {AIRFLOW_CONFIG}, or AIRFLOW__WEBDATA__INBOX=True, for "
