@@ -51,7 +51,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     "path": XComKey("URL of the written file", _FILES),
     "count": XComKey("number of results", "tasks with results"),
     "bytes": XComKey("size of the written file", _FILES),
-    "data": XComKey("the results", "jobs, data providers, and account, without `output`"),
+    "data": XComKey("the results", "jobs and data providers, without `output`"),
     PREVIEW: XComKey("the first 5 rows, shortened", _FILES),
     "changes": XComKey(
         "counts: `new`, `changed`, `same`, `removed`, `failed`, and, if they apply, `known`, `knownBefore`, `heldBack`",
@@ -88,9 +88,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     ),
     "left": XComKey("the queries that were not sent", _BATCH),
     "notBegun": XComKey("number of queries that were not sent", _BATCH),
-    "results": XComKey(
-        "the results of each search", f"{_BATCH}, developer search, and papers, without `output`"
-    ),
+    "results": XComKey("the results of each search", f"{_BATCH}, without `output`"),
     "creditsUsed": XComKey(
         "credits of the call, or of the agent in a task",
         "tasks with one billed call, and tasks with a toolset",
