@@ -86,9 +86,10 @@ def test_in_airflows_menu(page: Page, stack: Stack, shown: Shown) -> None:
     expect(frame.locator("html")).to_have_attribute("data-theme", "light")
     page.evaluate("document.documentElement.className = 'dark'")
     expect(frame.locator("html")).to_have_attribute("data-theme", "dark")
+    menu = frame.get_by_role("navigation", name="Web Data")
     for name in HEADINGS:
-        frame.get_by_role("link", name=name, exact=True).click()
-        expect(frame.get_by_role("link", name=name, exact=True)).to_have_attribute("aria-current", "page")
+        menu.get_by_role("link", name=name, exact=True).click()
+        expect(menu.get_by_role("link", name=name, exact=True)).to_have_attribute("aria-current", "page")
         wait_for_parts(frame)
     _open_until_answered(frame, "Overview", frame.get_by_role("link", name="Plans").first)
     declared = frame.get_by_role("link", name=f"{DAG}.keep_monitor").first
@@ -240,7 +241,7 @@ def _open_until_answered(frame: FrameLocator, heading: str, sign: Locator) -> No
     """Open a page until it shows the service's answer, which on a slow machine may come after the page's deadline."""
 
     def answered() -> bool:
-        frame.get_by_role("link", name=heading, exact=True).click()
+        frame.get_by_role("navigation", name="Web Data").get_by_role("link", name=heading, exact=True).click()
         wait_for_parts(frame)
         return sign.is_visible()
 

@@ -19,6 +19,7 @@ from tests.support.warm import Warm
 
 README = ROOT / "README.md"
 RUN_ELSEWHERE = {
+    "git clone": "tools/first_steps.py",
     "python3 -m venv": "tools/first_steps.py",
     "pip install": "tools/first_steps.py",
     "make demo": "tests/e2e/test_demo.py",

@@ -146,5 +146,4 @@ def test_no_other_module_builds_a_client() -> None:
         for path in package.rglob("*.py")
         if re.search(r"httpx\.(Async)?Client\(", path.read_text())
     }
-    # The sandbox, which stands for the service, ignores the environment.
-    assert found == {"common/http_clients.py", "sandbox/engine/webhooks.py"}
+    assert found == {"common/http_clients.py"}
