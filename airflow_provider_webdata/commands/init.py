@@ -33,7 +33,7 @@ from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.probe import probe
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import inbox_error
-from airflow_provider_webdata.inbox.reader import InboxMissingError, InboxUnreachableError
+from airflow_provider_webdata.inbox.reader import InboxRefusedError
 from airflow_provider_webdata.inbox.wire import delivery_url
 
 if TYPE_CHECKING:
@@ -250,7 +250,7 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
         error = inbox_error(settings_of(connection))
         if error is not None:
             yield f"  No inbox answers yet, so tasks wait by polling: {error.brief()}."
-        if isinstance(error, (InboxMissingError, InboxUnreachableError)):
+        if error is not None and not isinstance(error, InboxRefusedError):
             yield (
                 f"  Set `inbox = True` in section [webdata] of {AIRFLOW_CONFIG}, or AIRFLOW__WEBDATA__INBOX=True, for "
                 "all of Airflow's components. Then run `airflow db migrate`, and restart the API server."

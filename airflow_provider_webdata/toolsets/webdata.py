@@ -48,6 +48,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+MAX_CORRECTIONS = 5
+"""How many times in a row the model may correct an argument, if the agent's own limit is lower."""
+
 TOOLS = ("web_search", "read_page", "list_site", "extract_page")
 
 _INSTRUCTIONS = (
@@ -119,7 +122,7 @@ class WebDataToolset(AirflowToolset):
             name: ToolsetTool(
                 toolset=self,
                 tool_def=_definition(name).tool_def,
-                max_retries=self._get_tool_max_retries(ctx),
+                max_retries=max(MAX_CORRECTIONS, self._get_tool_max_retries(ctx)),
                 args_validator=_definition(name).function_schema.validator,
             )
             for name in TOOLS

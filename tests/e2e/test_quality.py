@@ -36,7 +36,7 @@ def test_results_that_fail_are_held_back_until_they_are_published(
     task = run.task("crawl")
     log = run.log(task)
     assert (
-        "2 of 5 conditions failed: drop_vs_last: expected at least 7, because the previous run had 10, got 5"
+        "2 of 4 conditions failed: drop_vs_last: expected at least 7, because the previous run had 10, got 5"
         in log
     )
     assert f"blocked: expected at most 0.1, got 0.2 (1 of 5), such as {pages[1]}" in log
