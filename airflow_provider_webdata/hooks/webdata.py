@@ -263,8 +263,8 @@ class WebDataHook(Operations, BaseHook):
             return works, message
         if not can_receive(settings):
             message += f" Tasks wait by polling: {no_deliveries_reason(settings)}."
-        elif error := inbox_error(settings):
-            message += f" No inbox answers for the Webhook URL, so tasks wait by polling: {error.brief()}."
+        elif problem := inbox_error(settings):
+            message += f" No inbox answers for the Webhook URL, so tasks wait by polling: {problem.brief()}."
         return works, message
 
     def inbox(self) -> InboxReader:

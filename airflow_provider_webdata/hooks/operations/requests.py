@@ -96,9 +96,7 @@ class RequestOperations(Operations):
         return (await self._execute(Call(endpoint, query=params, extra_body=json))).content
 
 
-def _problems(
-    method: str, path: str, json: Any, params: Mapping[str, Any] | None, billed: bool
-) -> Iterator[str]:
+def _problems(method: str, path: str, json: Any, params: Any, billed: bool) -> Iterator[str]:
     if method not in get_args(Method):
         yield f"method: must be one of {', '.join(get_args(Method))} (given: {method!r})"
     if not _is_path(path):
