@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperatorLink
-from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.common.page_urls import frame_url
@@ -26,7 +25,7 @@ class PageLink(BaseOperatorLink):
         # A mapped task that failed before it was unmapped is not an instance of our operator.
         page = getattr(operator, "webdata_page", "")
         if page:
-            return frame_url(page) if _has_pages() else ""
+            return frame_url(page) or ""
         # The event of a failed trigger does not name its target, but the worker that deferred the task wrote the link.
         running: Any = ti_key
         resumed = getattr(getattr(running, "_ti_context_from_server", None), "next_method", None)
@@ -35,11 +34,6 @@ class PageLink(BaseOperatorLink):
             return ""
         known = running.xcom_pull(task_ids=running.task_id, key=self.xcom_key, map_indexes=running.map_index)
         return known if isinstance(known, str) else ""
-
-
-def _has_pages() -> bool:
-    # With an invalid value, which the API server reports, it has the pages.
-    return conf.get("webdata", "pages", fallback="True").strip().lower() not in ("false", "f", "0")
 
 
 class DashboardLink(BaseOperatorLink):

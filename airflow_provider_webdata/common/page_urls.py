@@ -57,22 +57,34 @@ def shown_monitor(page: str) -> str | None:
     return dict(parse_qsl(urlsplit(page).query)).get("monitor_id")
 
 
-def page_url(page: str) -> str:
-    """Return the URL of a page alone below `[api] base_url`, or only its path if that is not set."""
-    return _base_url() + page
+def page_url(page: str) -> str | None:
+    """Return the URL of a page alone below `[api] base_url`, or only its path if that is not set.
+
+    :return: None if this Airflow has no pages (`[webdata] pages = False`).
+    """
+    return _base_url() + page if _has_pages() else None
 
 
-def frame_url(page: str) -> str:
+def frame_url(page: str) -> str | None:
     """Return the URL of a page inside Airflow's frame, as `page_url`.
 
     Before Airflow 3.3, the frame opens only the first page, so the URL is that of the page alone.
     """
     from airflow_provider_webdata.common.supported_airflow import airflow_release
 
+    if not _has_pages():
+        return None
     base = _base_url()
     if airflow_release() < (3, 3):
         return base + page
     return f"{base}/plugin/{FRAME_ROUTE}{path_of(base)}{page}"
+
+
+def _has_pages() -> bool:
+    from airflow.sdk.configuration import conf
+
+    # With an invalid value, which the API server reports, it has the pages.
+    return conf.get("webdata", "pages", fallback="True").strip().lower() not in ("false", "f", "0")
 
 
 def _base_url() -> str:

@@ -188,8 +188,8 @@ def _lineage(
             }
             inputs.append(InputDataset(*named, inputFacets=facets))
     run_facets = {}
-    if page:
+    if page and (url := page_url(page)):
         run_facets["externalQuery"] = external_query_run.ExternalQueryRunFacet(
-            externalQueryId=job_id or shown_id(page), source=page_url(page)
+            externalQueryId=job_id or shown_id(page), source=url
         )
     return OperatorLineage(inputs=inputs, outputs=outputs, run_facets=run_facets)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -65,17 +64,6 @@ def _(sandbox, api) -> bool:
     late = [404, 404, 200]
     assert listed
     return (after_create, after_update, after_run) == (late, ["old", "old", "new"], late)
-
-
-@shows("extract-gone")
-def _(sandbox, api) -> bool:
-    start = {"urls": [LEVELS], "prompt": "x"}
-    statuses = [
-        api.http.post("/v2/extract", json=start).status_code,
-        api.http.get(f"/v2/extract/{uuid.uuid4()}").status_code,
-    ]
-    assert statuses in ([200, 404], [410, 410])
-    return statuses == [410, 410]
 
 
 @shows("no-success")

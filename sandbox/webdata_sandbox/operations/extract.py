@@ -8,7 +8,6 @@ from urllib.parse import urlsplit
 
 from webdata_sandbox.engine.admission import refuse_unsupported
 from webdata_sandbox.engine.structured_data import missing
-from webdata_sandbox.reference.errors import ServiceError
 from webdata_sandbox.reference.prices import TOKENS_PER_CREDIT
 from webdata_sandbox.reference.profiles import NO_KEY
 from webdata_sandbox.reference.urls import host_of, in_domain
@@ -46,7 +45,6 @@ class Extract(StepJobs):
 
     async def start(self, call: Call) -> Reply:
         """Start a job."""
-        self._refuse_if_gone()
         profile = self._settings.profile
         body = valid("extract", call.body, profile)
         if "threatProtection" in body:
@@ -67,7 +65,6 @@ class Extract(StepJobs):
 
     async def status(self, call: Call) -> Reply:
         """Return the status of a job; a failed job is HTTP 200 with ``success`` false."""
-        self._refuse_if_gone()
         job = self.find(call.params["id"])
         body: Json = {
             "success": job["status"] != "failed",
@@ -84,10 +81,6 @@ class Extract(StepJobs):
         if job["error"] is not None:
             body["error"] = job["error"]
         return Reply(200, body)
-
-    def _refuse_if_gone(self) -> None:
-        if self._quirks.on("extract-gone"):
-            raise ServiceError(410, "The extract endpoint has been shut down. Use /v2/scrape or /v2/agent.")
 
     def _pages(self, body: Json, requested: list[str]) -> list[str]:
         urls: list[str] = []

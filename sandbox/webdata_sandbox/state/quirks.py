@@ -33,9 +33,6 @@ QUIRKS: dict[str, Quirk] = {
             "late-reads",
             2,
         ),
-        Quirk(
-            "extract-gone", "extract responds 410, as the hosted service will after its end", "extract-end"
-        ),
         Quirk("no-success", "successful bodies lack `success`", "success-flag"),
         Quirk(
             "deprecation",

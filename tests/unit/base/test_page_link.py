@@ -1,4 +1,4 @@
-"""The link of a task to its page in Airflow's UI."""
+"""Links to pages in Airflow's UI, of a task and in events."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.base.links import PageLink
+from airflow_provider_webdata.common.page_urls import page_url
 
 
 @pytest.mark.parametrize(("pages", "has_link"), [("True", True), ("False", False), ("maybe", True)])
@@ -16,3 +17,4 @@ def test_without_pages_there_is_no_link(monkeypatch: pytest.MonkeyPatch, pages: 
     operator: Any = SimpleNamespace(webdata_page="/monitors/monitor?conn_id=c&monitor_id=m")
     key: Any = SimpleNamespace()
     assert bool(PageLink().get_link(operator, ti_key=key)) is has_link
+    assert (page_url(operator.webdata_page) is not None) is has_link
