@@ -1,33 +1,26 @@
-"""Options of operators and sensors for results and waits.
+"""The two options of operators and sensors that are classes: `Changes` and `Quality`.
 
-Each is one argument of an operator. Where a string is enough, it is the short form:
+Where one value is enough, it is the short form:
 
-    output="s3://aws@lake/prices.parquet"                         Output("s3://aws@lake/prices.parquet")
-    media="s3://aws@lake/media"                                   Media("s3://aws@lake/media")
     changes="s3://aws@lake/seen/prices"                           Changes("s3://aws@lake/seen/prices")
-    result_schema="shop.models.Product"                           Schema("shop.models.Product")
     quality=100                                                   Quality(min_items=100)
 
-Paths are templated. Each operator works with a copy, so one object can serve several tasks.
+Paths are templated. Each task renders a copy, so one object can serve several tasks.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
 from airflow_provider_webdata.common.arguments import count_or_share, whole_number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.states.structs import nondefault_fields
 
 if TYPE_CHECKING:
     from typing_extensions import Self
-
-    from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 RATE_LIMIT_TIMEOUT_SECONDS = 6 * 3600.0
 """Maximum time for which an attempt is rescheduled, unless the task sets `rate_limit_timeout`."""
@@ -59,69 +52,7 @@ class Option(msgspec.Struct):
 
     def serialize(self) -> dict[str, Any]:
         """Return the fields that are not at their defaults; Airflow shows them among the rendered fields."""
-        return {name: _shown(value) for name, value in nondefault_fields(self).items()}
-
-    def check_task(self, task: Any) -> None:
-        """Fail if the option cannot work for a task.
-
-        This is called while the DAG file is parsed, and again before the task bills anything: only then are the
-        arguments of a mapped task known.
-
-        :param task: operator or sensor with this option.
-        :raises ArgumentError: names the field, the reason, and what to change.
-        """
-        if not getattr(task, "wait_for_completion", True):
-            name = next(name for name, value in vars(task).items() if value is self).removesuffix("_to")
-            # The sensor does not compare with earlier runs.
-            sensor = "" if name == "changes" else f", or omit {name}= and give it to WebDataJobSensor"
-            raise ArgumentError(
-                f"{type(task).__name__} {task.task_id!r}: {name}= has no effect with wait_for_completion=False, "
-                f"because the task publishes no results; remove wait_for_completion=False{sensor}"
-            )
-
-
-class Output(Option):
-    """Destination and form of the results.
-
-    :param path: path or URL of a file, in any storage that Airflow knows (templated). Its suffix is the format,
-        such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or not at all,
-        and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. None: the results go
-        to XCom.
-    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
-        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links.
-    :raises OutputError: the suffix is not that of a format.
-    """
-
-    path: str | None = None
-    documents: bool = False
-
-    template_fields = ("path",)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.path, str) and is_literal(self.path):
-            from airflow_provider_webdata.results.files.formats import format_of
-
-            format_of(self.path)
-
-
-class Media(Option):
-    """Downloads of screenshots, audio, video, and PDFs, whose links expire.
-
-    The links in the results then point to the downloaded files.
-
-    :param folder: path or URL of a folder, in any storage that Airflow knows (templated).
-    :param max_mb: maximum size of a file in MiB, more than 0; larger ones are not kept.
-    :raises ArgumentError: `max_mb` is out of range.
-    """
-
-    folder: str
-    max_mb: float = 500
-
-    template_fields = ("folder",)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.max_mb, (int, float)) or not 0 < self.max_mb < float("inf"):
-            raise ArgumentError(f"Media(max_mb=) must be a number above 0 (given: {self.max_mb!r})")
+        return nondefault_fields(self)
 
 
 class Changes(Option):
@@ -195,48 +126,6 @@ class Changes(Option):
             compared(self.compare, "generic")
 
 
-class Schema(Option):
-    """The schema that structured results must match: the `json` of pages, or the data of an agent.
-
-    An invalid result gets a first field `validationErrors`, a list of messages; the log warns, and XCom `validation`
-    has `checked`, `invalid` (counts), and `items` (the first 100, each with `index`, `url`, and `errors`). The result
-    is published like the others, and no retry requests it again. A page without `json` is invalid; a page whose site
-    failed is not validated: its `validationErrors` say so, and `failed` counts it. Formats with columns then have
-    columns for the schema's properties; see `docs/results.md`.
-
-    :param schema: JSON Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`.
-        None: the schema that the request contains, if any.
-    :param rows: of an agent: path of the list in `data` whose elements are the results, such as `companies` or
-        `answer.companies`. Each is then a separate item, and `schema` describes one item. The rest of `data` goes to
-        XCom. Without such a list, `data` is the only item. Default: `data`, or its elements if it is a list.
-    :param on_invalid: `keep`, or `fail`: fail the task, without a retry, after all results are published.
-    :raises ArgumentError: a value is invalid.
-    """
-
-    schema: Mapping[str, Any] | type | str | None = None
-    rows: str | None = None
-    on_invalid: Literal["keep", "fail"] = "keep"
-
-    def __post_init__(self) -> None:
-        one_of("Schema(on_invalid=)", self.on_invalid, ("keep", "fail"))
-        if self.rows is not None and not (isinstance(self.rows, str) and all(self.rows.split("."))):
-            raise ArgumentError(f"Schema(rows=) must name a list in data (given: {self.rows!r})")
-        if not (
-            self.schema is None
-            or isinstance(self.schema, (Mapping, str))
-            or hasattr(self.schema, "model_validate_json")
-        ):
-            raise ArgumentError(
-                "result_schema must be a JSON Schema, a pydantic model, or the import path of one "
-                f"(given: {self.schema!r})"
-            )
-
-    @property
-    def rows_path(self) -> list[str]:
-        """Keys of the path to the list of results in the data."""
-        return [] if self.rows is None else self.rows.split(".")
-
-
 _PAGED = {"ScrapeRequest", "BatchScrapeRequest", "CrawlRequest", "ParseOptions", "SearchRequest"}
 _SINGLE = {"ScrapeRequest", "ParseOptions"}
 
@@ -295,12 +184,14 @@ class Quality(Option):
         one_of("Quality(on_fail=)", self.on_fail, ("fail", "warn"))
 
     def check_task(self, task: Any) -> None:
-        """Fail if a condition can never pass, or has no effect, for a task; see `Option.check_task`.
+        """Fail if a condition can never pass, or has no effect, for a task.
+
+        This is asked while the DAG file is parsed, and again before the task bills anything: only then are the
+        arguments of a mapped task known.
 
         :param task: operator or sensor with this option.
         :raises ArgumentError: names the condition, the reason, and what to change.
         """
-        super().check_task(task)
         model, kind = getattr(task, "request_model", None), getattr(task, "kind", None)
         problem = None
         if self.min_items > 1 and model in _SINGLE:
@@ -313,7 +204,7 @@ class Quality(Option):
         elif (
             self.drop_vs_last is not None
             and not task.do_xcom_push
-            and getattr(getattr(task, "changes", None), "shared", True)
+            and ((changes := Changes.of(getattr(task, "changes", None))) is None or changes.shared)
         ):
             problem = (
                 "drop_vs_last needs XCom, or changes= without shared=True, to find the previous run; omit "
@@ -330,99 +221,6 @@ class Quality(Option):
             raise ArgumentError(f"{type(task).__name__} {task.task_id!r}: Quality: {problem}")
 
 
-class Wait(Option):
-    """How to wait for a job or a check.
-
-    The operator or sensor defines the defaults of fields that are None. Sensors wait for Airflow's own `timeout`.
-
-    :param by: `auto`, `webhook`, or `polling`. `webhook` waits for a delivery to the inbox, and polls every
-        `safety_poll`. `polling` polls every `poll_interval`. `auto` is `webhook` if the connection can receive
-        deliveries and the job or monitor reports to it, otherwise `polling`. A task that is not deferrable polls.
-    :param poll_interval: seconds between polls, or a timedelta, at least 1.
-    :param safety_poll: seconds between polls while a delivery is expected, or a timedelta, at least 1. A delivery may
-        be lost, and the service sends none for a crawl or batch scrape that failed as a whole. A self-hosted server
-        sends each delivery once: if the connection declares one, the default is at most 60 s.
-    :param timeout: seconds to wait, or a timedelta, more than 0.
-    :param cancel_on_timeout: cancel the job at the `timeout`. If the job ended just then, its result is used.
-    :param cancel_on_kill: cancel the job when a user ends the task; in the triggerer this needs Airflow 3.3.
-    :raises ArgumentError: a choice is unknown, or a time span is out of range.
-    """
-
-    by: Literal["auto", "webhook", "polling"] = "auto"
-    poll_interval: float | timedelta | None = None
-    safety_poll: float | timedelta | None = None
-    timeout: float | timedelta | None = None
-    cancel_on_timeout: bool = True
-    cancel_on_kill: bool = True
-
-    def __post_init__(self) -> None:
-        one_of("Wait(by=)", self.by, ("auto", "webhook", "polling"))
-        for name in ("poll_interval", "safety_poll", "timeout"):
-            given = getattr(self, name)
-            if given is None:
-                continue
-            span = given.total_seconds() if isinstance(given, timedelta) else given
-            least = 0 if name == "timeout" else 1
-            number = isinstance(span, (int, float)) and not isinstance(span, bool)
-            if not number or not least <= span < float("inf") or span == 0:
-                rule = "more than 0" if name == "timeout" else "at least 1"
-                raise ArgumentError(
-                    f"Wait({name}=) must be seconds or a timedelta, {rule} (given: {given!r})"
-                )
-            setattr(self, name, float(span))
-
-    def check_task(self, task: Any) -> None:
-        """Do nothing: a task that does not wait cancels its job at a kill."""
-
-    def policy(self, poll_interval: float, safety_poll: float) -> PollingPolicy:
-        """Return the serializable policy.
-
-        :param poll_interval: default in seconds.
-        :param safety_poll: default in seconds.
-        """
-        from airflow_provider_webdata.waiting.policy import PollingPolicy
-
-        spans = (self.poll_interval or poll_interval, self.safety_poll or safety_poll)
-        return PollingPolicy(self.by, *spans, self.safety_poll is not None)  # type: ignore[arg-type]
-
-    def seconds(self, default: float) -> float:
-        """Return the timeout in seconds.
-
-        :param default: used if `timeout` is None.
-        """
-        return default if self.timeout is None else float(self.timeout)  # type: ignore[arg-type]
-
-    @classmethod
-    def of_check(cls, given: Wait | None) -> Wait:
-        """Return the options of a wait for a check.
-
-        :raises ArgumentError: a field has no effect.
-        """
-        return cls._without(given, "the service cannot cancel a check", "cancel_on_timeout", "cancel_on_kill")
-
-    @classmethod
-    def of_sensor(cls, given: Wait | None) -> Wait:
-        """Return the options of a sensor's wait.
-
-        :raises ArgumentError: a field has no effect.
-        """
-        why = "a sensor uses Airflow's own timeout=, and never cancels"
-        return cls._without(given, why, "timeout", "cancel_on_timeout", "cancel_on_kill")
-
-    @classmethod
-    def _without(cls, given: Wait | None, why: str, *names: str) -> Wait:
-        wait = cls.of(given) or cls()
-        for name in nondefault_fields(wait):
-            if name in names:
-                raise ArgumentError(f"Wait({name}=) has no effect here: {why}")
-        return wait
-
-
-def writes_file(output: Output | str | None) -> bool:
-    """Return whether an argument `output` names a file."""
-    return output is not None and (not isinstance(output, Output) or output.path is not None)
-
-
 def one_of(name: str, given: Any, choices: Collection[Any]) -> None:
     """Fail if an argument is not one of its choices.
 
@@ -431,7 +229,3 @@ def one_of(name: str, given: Any, choices: Collection[Any]) -> None:
     if given not in choices:
         known = ", ".join(choice for choice in choices if choice is not None)
         raise ArgumentError(f"{name} must be one of {known} (given: {given!r})")
-
-
-def _shown(value: Any) -> Any:
-    return f"{value.__module__}.{value.__qualname__}" if isinstance(value, type) else value

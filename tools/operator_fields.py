@@ -31,7 +31,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.models.base import RequestModel
 from airflow_provider_webdata.api.models.fields import JsonSchema
-from airflow_provider_webdata.base.operator import TEMPLATED_OPTIONS, RequestFields
+from airflow_provider_webdata.base.operator import OPTION_ARGUMENTS, RequestFields
 from tools.field_rules import SHORT_FORMS, field_rules
 from tools.option_arguments import OPTIONS
 
@@ -69,16 +69,12 @@ class Parameter:
     :param type: the type as source text.
     :param default: the default as source text; None: the field is required.
     :param text: the description, one line.
-    :param attribute: the attribute for the parameter; empty: the parameter's name.
-    :param value: the attribute's value as source text; empty: the parameter.
     """
 
     name: str
     type: str
     default: str | None
     text: str
-    attribute: str = ""
-    value: str = ""
 
     @property
     def signature(self) -> str:
@@ -89,7 +85,7 @@ class Parameter:
     @property
     def assignment(self) -> str:
         """The line in the body."""
-        return f"self.{self.attribute or self.name} = {self.value or self.name}"
+        return f"self.{self.name} = {self.name}"
 
 
 def descriptions(model: type[RequestModel]) -> dict[str, str]:
@@ -165,10 +161,11 @@ def parameters(fields: RequestFields) -> list[Parameter]:
             text = re.sub(r"Default: (.*)", rf"Default: {own}; that of the service: \1", text)
         kind = loose_type(field.annotation)
         found.append(Parameter(name, f"{kind} | None" if default == "None" else kind, default, text))
+    accepted = {name for group in fields.options for name in OPTION_ARGUMENTS[group]}
     options = [
-        Parameter(name, option.type, "None", option.text, TEMPLATED_OPTIONS.get(name, name), option.value)
+        Parameter(name, option.type, option.default, option.text)
         for name, option in OPTIONS.items()
-        if name in fields.options
+        if name in accepted
     ]
     return sorted(found, key=lambda parameter: parameter.default is not None) + options
 

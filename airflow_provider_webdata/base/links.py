@@ -23,7 +23,7 @@ class PageLink(BaseOperatorLink):
     def get_link(self, operator: BaseOperator, *, ti_key: TaskInstanceKey) -> str:
         """Return the page's URL, or an empty string, for which the UI shows no link."""
         # A mapped task that failed before it was unmapped is not an instance of our operator.
-        page = getattr(operator, "webdata_page", "")
+        page = getattr(operator, "_webdata_page", "")
         if page:
             return frame_url(page) or ""
         # The event of a failed trigger does not name its target, but the worker that deferred the task wrote the link.

@@ -38,14 +38,19 @@ class ExistingMonitorOperator(WebDataOperator):
         replica_wait: float | timedelta = REPLICA_WAIT_SECONDS,
         **kwargs: Any,
     ) -> None:
-        if (monitor_id is None) == (monitor_name is None):
-            raise ArgumentError("pass either monitor_id or monitor_name")
         super().__init__(**kwargs)
         self.monitor_id = monitor_id
         self.monitor_name = monitor_name
-        self.replica_wait = seconds("replica_wait", replica_wait, zero=True)
+        self.replica_wait = replica_wait
 
-    def rendered(self, written: Mapping[str, Any]) -> None:
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        if (self.monitor_id is None) == (self.monitor_name is None):
+            raise ArgumentError("pass either monitor_id or monitor_name")
+        seconds("replica_wait", self.replica_wait, least=0)
+
+    def _rendered(self, written: Mapping[str, Any]) -> None:
         """Replace the result of another task by the monitor's id."""
-        super().rendered(written)
+        super()._rendered(written)
         self.monitor_id = monitor_of(self.monitor_id)

@@ -9,9 +9,10 @@ from airflow.sdk.exceptions import TaskDeferralError, TaskDeferralTimeout
 
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
 from airflow_provider_webdata.base.arguments.literal_check import field_rules
+from airflow_provider_webdata.base.arguments.result_options import check_result_options
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.service_task import ServiceTask
-from airflow_provider_webdata.common.arguments import number, without_sets
+from airflow_provider_webdata.common.arguments import without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import templates_of_none
 
@@ -31,8 +32,8 @@ class RequestFields(msgspec.Struct):
     :param own: arguments of the operator that are not request fields.
     :param without: fields that the operator does not accept.
     :param defaults: default values that the operator sends in place of the service's own defaults.
-    :param options: option arguments that the operator accepts, of `output`, `media`, `changes`, `result_schema`,
-        `quality`, and `credit_limit`.
+    :param options: groups of arguments that the operator accepts, of `save_to`, `media_to`, `changes`,
+        `result_schema`, `result_rows`, `quality`, and `credit_limit`; see `tools/option_arguments.py`.
     """
 
     model: str
@@ -42,14 +43,19 @@ class RequestFields(msgspec.Struct):
     options: Collection[str] = ()
 
 
-TEMPLATED_OPTIONS = {
-    # Every Airflow operator has an attribute `output`, which represents its XCom.
-    "output": "output_to",
-    "media": "media",
-    "changes": "changes",
-    "credit_limit": "credit_limit",
+OPTION_ARGUMENTS = {
+    "save_to": ("save_to", "documents"),
+    "media_to": ("media_to", "max_media_mb"),
+    "changes": ("changes",),
+    "result_schema": ("result_schema", "on_invalid_result"),
+    "result_rows": ("result_rows",),
+    "quality": ("quality",),
+    "credit_limit": ("credit_limit",),
 }
-"""Templated attributes of the option arguments, by argument; `tools/option_arguments.py` has the others."""
+"""The arguments of each of `RequestFields.options`."""
+
+TEMPLATED_OPTIONS = ("save_to", "media_to", "changes", "credit_limit")
+"""The templated ones of these arguments."""
 
 
 class WebDataOperator(ServiceTask):
@@ -67,13 +73,13 @@ class WebDataOperator(ServiceTask):
     template_fields_renderers: ClassVar[dict[str, str]] = {}
     ui_color = "#d9ecf2"
 
-    request_model: ClassVar[str]
+    _request_model: ClassVar[str]
     """Name of the request's model in `api.models`."""
 
-    request_fields: ClassVar[Sequence[str]] = ()
+    _request_fields: ClassVar[Sequence[str]] = ()
     """Arguments that become fields of the request, by their Python names."""
 
-    batch_alternative: ClassVar[Mapping[str, str]] = {}
+    _batch_alternative: ClassVar[Mapping[str, str]] = {}
     """Alternatives for arguments that accept one value, for users who pass a list."""
 
     _unusable: Sequence[str] = ()
@@ -88,31 +94,28 @@ class WebDataOperator(ServiceTask):
         if fields is None:
             return
         types: dict[str, str] = cls.__init__.__annotations__
-        cls.request_model = fields.model
-        own = {*fields.own, *fields.options, "kwargs", "return"}
-        cls.request_fields = tuple(name for name in types if name not in own)
-        rendered = tuple(TEMPLATED_OPTIONS[name] for name in fields.options if name in TEMPLATED_OPTIONS)
-        cls.template_fields = (*cls.template_fields, "extra_body", *cls.request_fields, *rendered)
+        cls._request_model = fields.model
+        options = {name for option in fields.options for name in OPTION_ARGUMENTS[option]}
+        own = {*fields.own, *options, "kwargs", "return"}
+        cls._request_fields = tuple(name for name in types if name not in own)
+        rendered = tuple(name for name in TEMPLATED_OPTIONS if name in options)
+        cls.template_fields = (*cls.template_fields, "extra_body", *cls._request_fields, *rendered)
         structured = [name for name in cls.template_fields if _is_structured(types.get(name, ""))]
-        structured += ["extra_body", *(name for name in rendered if name != "credit_limit")]
+        structured += ["extra_body", *(name for name in rendered if name == "changes")]
         cls.template_fields_renderers = {**cls.template_fields_renderers, **dict.fromkeys(structured, "json")}
 
     def __init__(self, *, extra_body: Mapping[str, Any] | str | None = None, **kwargs: Any) -> None:
-        if extra_body is not None and not self.request_fields:
-            raise ArgumentError(
-                f"{type(self).__name__} sends no body, so extra_body would have no effect; remove it"
-            )
         super().__init__(**kwargs)
         self.extra_body = extra_body
 
     def execute(self, context: Context) -> Any:
         """Call the service. `runs.run.Run.calling` documents the handling of failures."""
         with reporting_failures(self, context):
-            run = self.new_run(context)
-            if problems := [*self._unusable, *self.missing(context)]:
+            run = self._new_run(context)
+            if problems := [*self._unusable, *self._missing(context)]:
                 run.refuse("; ".join(problems))
             run.read_urls()
-            return self.finished(run.execute)
+            return self._finished(run.execute)
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
@@ -120,13 +123,22 @@ class WebDataOperator(ServiceTask):
             try:
                 return super().resume_execution(next_method, next_kwargs, context)
             except (TaskDeferralError, TaskDeferralTimeout) as error:
-                return self.resume_failed(context, error)
+                return self._resume_failed(context, error)
 
-    def resume_failed(self, context: Context, error: AirflowException) -> Any:  # noqa: ARG002
+    def _resume_failed(self, context: Context, error: AirflowException) -> Any:  # noqa: ARG002
         """Resume after a trigger that failed, or that no triggerer ran before Airflow's timeout."""
         raise error
 
-    def missing(self, context: Context) -> list[str]:
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        if self.extra_body is not None and not self._request_fields:
+            raise ArgumentError(
+                f"{type(self).__name__} sends no body, so extra_body would have no effect; remove it"
+            )
+        check_result_options(self)
+
+    def _missing(self, context: Context) -> list[str]:
         """Return a problem for each required field that is None, else for other arguments that need a value.
 
         :param context: the task's context.
@@ -137,57 +149,57 @@ class WebDataOperator(ServiceTask):
             "the list that is mapped over" if where else ""
         )
         others = others and f"{others}. Return a value there"
-        required = field_rules(self.request_model).get("", ("required",))[1:] if self.request_fields else ()
+        required = field_rules(self._request_model).get("", ("required",))[1:] if self._request_fields else ()
         return [
             f"{name} is None{where}: " + (f"its value comes from {source}" if source else "pass a value")
             for name in required
-            if name in self.request_fields and getattr(self, name) is None
+            if name in self._request_fields and getattr(self, name) is None
             for source in (self._sources.get(name, others),)
-        ] or super().missing(context)
+        ] or super()._missing(context)
 
-    def check_literals(self) -> None:
+    def _check_literals(self) -> None:
         """Check the literal arguments while the DAG file is parsed.
 
         :raises ArgumentError: an argument violates a rule of its field. Rules between fields are checked at run time.
         """
-        if not self.request_fields:
+        if not self._request_fields:
             return
-        fields = self.field_values()
+        fields = self._field_values()
         problems = (
-            self.lists_for_text(fields)
-            or literal_problems(self.request_model, fields)
-            or self.contradictions(fields)
+            self._lists_for_text(fields)
+            or literal_problems(self._request_model, fields)
+            or self._contradictions(fields)
         )
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)
             raise ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:{lines}")
 
-    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002
+    def _contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002
         """Return contradictions between literal arguments.
 
         :param fields: fields of the request, by their Python names.
         """
         return ()
 
-    def lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
+    def _lists_for_text(self, fields: Mapping[str, Any]) -> list[str]:
         """Return the problems of arguments that must be one text but are lists.
 
         :param fields: fields of the request, by their Python names.
         """
-        rules = field_rules(self.request_model)
+        rules = field_rules(self._request_model)
         return [
             f"{name}: must be one text (given: {type(value).__name__} of {len(value)}). For one task per item, use "
             f".partial(...).expand({name}=[...])"
             + (
-                f"; for one task with all items, {self.batch_alternative[name]}"
-                if name in self.batch_alternative
+                f"; for one task with all items, {self._batch_alternative[name]}"
+                if name in self._batch_alternative
                 else ""
             )
             for name, value in fields.items()
             if isinstance(value, (list, tuple, set)) and rules.get(name, ("",))[0] == "text"
         ]
 
-    def rendered(self, written: Mapping[str, Any]) -> None:
+    def _rendered(self, written: Mapping[str, Any]) -> None:
         """Record fields without a usable value, and replace results of another task by their URLs.
 
         :param written: the fields before rendering.
@@ -203,7 +215,7 @@ class WebDataOperator(ServiceTask):
             setattr(self, name, None if paths else urls_in(value))
             problems += [
                 f"{name}: a result has no URL, and its `path` ({path[:200]!r}) is content, not a file of results. "
-                f"Pass what the task with `output` returned: {name}=task.output"
+                f"Pass what the task with `save_to` returned: {name}=task.output"
                 for path in paths[:1]
             ]
         self._unusable = problems or [
@@ -213,21 +225,10 @@ class WebDataOperator(ServiceTask):
             for template in templates_of_none(value, getattr(self, name))
         ]
 
-    def field_values(self) -> dict[str, Any]:
+    def _field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
-        values = ((name, getattr(self, name)) for name in self.request_fields)
+        values = ((name, getattr(self, name)) for name in self._request_fields)
         return {name: without_sets(value) for name, value in values if value is not None}
-
-
-def checked_limit(credit_limit: float | str | None) -> float | str | None:
-    """Validate the argument `credit_limit`.
-
-    :param credit_limit: credits, or a template.
-    :raises ArgumentError: the value is neither.
-    """
-    if not isinstance(credit_limit, str):
-        number("credit_limit", credit_limit)
-    return credit_limit
 
 
 def _is_structured(annotation: str) -> bool:

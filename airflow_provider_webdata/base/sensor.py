@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseSensorOperator
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import (
     AirflowRescheduleException,
     AirflowSensorTimeout,
@@ -16,7 +17,7 @@ from airflow.sdk.exceptions import (
 
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.links import LINKS
-from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES, ServiceTask, is_deferrable
+from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES, ServiceTask
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.literals import is_literal
@@ -39,7 +40,7 @@ _RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
 class WebDataSensor(ServiceTask, BaseSensorOperator):
     """Base class of the service's sensors.
 
-    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own setting
+    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's
         `[operators] default_deferrable`. A deferrable sensor without templates in its arguments starts directly in the
         triggerer and uses no worker slot until it has a result.
     :param kwargs: arguments of `ServiceTask` and Airflow's `BaseSensorOperator`. `timeout` is wall-clock time in
@@ -50,29 +51,34 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
     operator_extra_links: Collection[BaseOperatorLink] = LINKS
     ui_color = "#d9ecf2"
 
-    trigger_class: ClassVar[str]
+    _trigger_class: ClassVar[str]
     """Import path of the trigger that waits. A DAG file is parsed faster without importing it."""
 
-    def __init__(self, *, deferrable: bool | None = None, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *,
+        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(**kwargs)
-        self.deferrable = is_deferrable(deferrable)
+        self.deferrable = deferrable
 
-    def trigger_kwargs(self) -> dict[str, Any]:
+    def _trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments except `deadline` and those from `since`."""
         raise NotImplementedError
 
-    def since(self, context: Context | None) -> dict[str, Any]:  # noqa: ARG002
+    def _since(self, context: Context | None) -> dict[str, Any]:  # noqa: ARG002
         """Return the trigger's arguments that define the earliest time of a match.
 
         :param context: the task's context; None: the task starts in the triggerer.
         """
         return {}
 
-    def show_page(self) -> None:
-        """Record the object in the rendered arguments, if any: its page in `webdata_page`, or a job's id."""
+    def _show_page(self) -> None:
+        """Record the object in the rendered arguments, if any: its page in `_webdata_page`, or a job's id."""
 
-    def start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
-        """Let the scheduler start this task in the triggerer if possible. Must be the last call in `__init__`.
+    def _start_in_triggerer(self, *, knows_when: bool, unless: bool = False) -> None:
+        """Let the scheduler start this task in the triggerer if possible. Called after `_check_arguments`.
 
         :param knows_when: whether the arguments define the earliest time of a match, without the DAG run's start.
         :param unless: whether the sensor must start in a worker for another reason.
@@ -99,8 +105,8 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
             limit, ends = self.execution_timeout, {"deadline": WaitDeadline(by=EXECUTION_TIMEOUT).serialize()}
         self.start_from_trigger = True
         self.start_trigger_args = StartTriggerArgs(
-            trigger_cls=self.trigger_class,
-            trigger_kwargs={**self.trigger_kwargs(), **self.since(None), **ends},
+            trigger_cls=self._trigger_class,
+            trigger_kwargs={**self._trigger_kwargs(), **self._since(None), **ends},
             next_method="execute_complete",
             next_kwargs=None,
             timeout=limit + timedelta(seconds=TIMEOUT_MARGIN_SECONDS),
@@ -109,14 +115,14 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
     def execute(self, context: Context) -> Any:
         """Wait in the triggerer or in this worker."""
         with reporting_failures(self, context):
-            run = self.new_run(context)
-            if problems := self.missing(context):
+            run = self._new_run(context)
+            if problems := self._missing(context):
                 run.refuse("; ".join(problems))
             run.check()
-            self.show_page()
+            self._show_page()
             if self.deferrable:
                 run.wait_in_triggerer()
-            return self.finished(partial(self._skipping_timeouts, super().execute, context))
+            return self._finished(partial(self._skipping_timeouts, super().execute, context))
 
     def _get_next_poke_interval(
         self, started_at: Any, run_duration: Callable[[], float], poke_count: int
@@ -128,13 +134,13 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll once."""
-        run = self.new_run(context) if self._run is None or self._run.has_failed else self._run
+        run = self._new_run(context) if self._run is None or self._run.has_failed else self._run
         done: bool | PokeReturnValue = run.poke()
         return done
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
-        self.show_page()
+        self._show_page()
         with reporting_failures(self, context):
             return self._skipping_timeouts(super().resume_execution, next_method, next_kwargs, context)
 
@@ -172,17 +178,21 @@ class SinceSensor(WebDataSensor):
     def __init__(self, *, after: str | datetime | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.after = after
-        if is_literal(after) and after and _moment(after) is None:
-            raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {after!r})")
 
-    def since(self, context: Context | None) -> dict[str, Any]:
+    def _check_values(self) -> None:
+        """Check the arguments; see `ServiceTask._check_values`."""
+        super()._check_values()
+        if is_literal(self.after) and self.after and _moment(self.after) is None:
+            raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
+
+    def _since(self, context: Context | None) -> dict[str, Any]:
         """Return `after`. In a trigger that starts without a worker, None means the start of the DAG run."""
         if context is not None:
-            return {"after": self.after_moment(context).isoformat()}
+            return {"after": self._after_moment(context).isoformat()}
         found = _moment(self.after) if self.after else None
         return {"after": found.isoformat() if found else None}
 
-    def after_moment(self, context: Context) -> datetime:
+    def _after_moment(self, context: Context) -> datetime:
         """Return the earliest time of a match, which is the same for every attempt.
 
         :raises ArgumentError: `after` is not a valid time.

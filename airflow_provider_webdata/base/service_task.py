@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow.sdk import BaseOperator, XComArg
-from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowSensorTimeout,
     AirflowSkipException,
 )
 
-from airflow_provider_webdata.base.arguments.checked_arguments import CheckedArguments, naming_arguments
+from airflow_provider_webdata.base.arguments.checked_arguments import is_from_mapped, naming_unknown
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.links import DashboardLink
@@ -27,7 +25,7 @@ from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.states.shortfalls import shortfalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
     from datetime import timedelta
 
     import jinja2
@@ -42,17 +40,20 @@ HAS_RETRY_POLICIES = hasattr(BaseOperator, "retry_policy")
 
 REQUIRED_IF_GIVEN = frozenset(
     (
+        "changes",
         "check_id",
         "credit_limit",
         "file",
         "job_id",
         "max_credits_per_month",
         "max_error_ratio",
+        "media_to",
         "min_remaining",
         "min_remaining_percent",
         "monitor_id",
         "monitor_name",
         "queries",
+        "save_to",
         "scrape_id",
         "steps",
         "url",
@@ -63,28 +64,29 @@ REQUIRED_IF_GIVEN = frozenset(
 without a limit."""
 
 
-class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
+class ServiceTask(LiteralText, BaseOperator):
     """Base class of the service's operators and sensors.
+
+    Each class assigns its arguments as given, and ends its `__init__` with `_check_arguments()`. Values are converted
+    when the task runs. Attributes that begin with `_` are not arguments.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
     :param rate_limit_timeout: seconds, or a timedelta, for which an attempt may be rescheduled while the service limits
         the rate (429, or 503 with `Retry-After`) or cannot be reached. It counts from the first time; then the attempt
         fails. 0: never reschedule. Default: 6 hours, and 1 hour for a service that cannot be reached.
-    :param multiple_outputs: whether to push each value of a returned mapping as a separate XCom under its key, for
-        example for `crawl.output["path"]`. Default: true.
     :param kwargs: arguments of Airflow's own base class. `retry_policy` is `WebDataRetryPolicy` by default.
     """
 
     template_fields: Sequence[str] = ("webdata_conn_id",)
     operator_extra_links: Collection[BaseOperatorLink] = (DashboardLink(),)
 
-    run: ClassVar[str] = ""
+    _run_path: ClassVar[str] = ""
     """Import path of the class that executes the task, as in `package.module:Class`."""
 
-    webdata_page = ""
+    _webdata_page = ""
     """Path of the page of the task's monitor, check, or delivery, once known; see `page_urls`."""
 
-    webdata_job_id = ""
+    _webdata_job_id = ""
     """Id of the task's job, once known. The task's own page shows the job."""
 
     _run: Any = None
@@ -94,36 +96,53 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         *,
         webdata_conn_id: str = "webdata_default",
         rate_limit_timeout: float | timedelta = RATE_LIMIT_TIMEOUT_SECONDS,
-        multiple_outputs: bool = True,
         **kwargs: Any,
     ) -> None:
-        super().__init__(multiple_outputs=multiple_outputs, **kwargs)
+        with naming_unknown(type(self), kwargs):
+            super().__init__(**kwargs)
         if HAS_RETRY_POLICIES and self.retry_policy is None:
             from airflow_provider_webdata.base.retry_policy import WebDataRetryPolicy
 
             self.retry_policy = WebDataRetryPolicy()
         self.webdata_conn_id = webdata_conn_id
-        self.rate_limit_timeout = seconds("rate_limit_timeout", rate_limit_timeout, zero=True)
+        self.rate_limit_timeout = rate_limit_timeout
 
-    @classmethod
-    def partial(cls, **kwargs: Any) -> Any:
-        """Return Airflow's partial operator.
+    def _check_arguments(self) -> None:
+        """Check the literal arguments while the DAG file is parsed; the last call of each `__init__`.
 
-        :raises UnknownArgumentError: an argument does not exist; the message suggests the nearest one.
+        The values of a mapped task are known when it runs, and are checked then.
+
+        :raises ArgumentError: an argument is invalid.
         """
-        with naming_arguments(cls, kwargs):
-            return super().partial(**kwargs)
+        if is_from_mapped(self):
+            return
+        self._check_values()
+        self._check_literals()
+        for option in (getattr(self, "changes", None), getattr(self, "quality", None)):
+            if isinstance(option, Option):
+                # Airflow finds the XComs in the fields of a task, not those in the fields of an option.
+                inside = [getattr(option, name) for name in option.template_fields]
+                XComArg.apply_upstream_relationship(self, inside)
 
-    def check_literals(self) -> None:
-        """Check the literal arguments while the DAG file is parsed."""
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of a request: while the DAG file is parsed, and in each attempt.
 
-    def field_values(self) -> dict[str, Any]:
+        Templates have no value while the DAG file is parsed.
+
+        :raises ArgumentError: an argument is invalid.
+        """
+        seconds("rate_limit_timeout", self.rate_limit_timeout, least=0)
+
+    def _check_literals(self) -> None:
+        """Check the literal fields of a request while the DAG file is parsed."""
+
+    def _field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
         return {}
 
     _sources: Mapping[str, str] = {}
 
-    def missing(self, context: Context) -> list[str]:  # noqa: ARG002
+    def _missing(self, context: Context) -> list[str]:  # noqa: ARG002
         """Return a problem for each required argument without a value.
 
         :param context: the task's context.
@@ -134,15 +153,15 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
             if name in REQUIRED_IF_GIVEN and getattr(self, name) is None
         ]
 
-    def rendered(self, written: Mapping[str, Any]) -> None:
+    def _rendered(self, written: Mapping[str, Any]) -> None:
         """Process the rendered fields of the request.
 
         :param written: the fields before rendering.
         """
 
-    def new_run(self, context: Context) -> Any:
+    def _new_run(self, context: Context) -> Any:
         """Return the run of an attempt."""
-        self._run = resolve_name(self.run)(self, context)
+        self._run = resolve_name(self._run_path)(self, context)
         return self._run
 
     def execute_complete(self, context: Context, event: Mapping[str, Any], lacks: Any = None) -> Any:
@@ -150,21 +169,19 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
 
         :param lacks: XCom `incomplete` before the wait.
         """
-        run = self.new_run(context)
+        run = self._new_run(context)
         run.is_resumed = True
         run.shortfalls |= {one.kind: one for one in shortfalls(lacks)}
-        return self.finished(lambda: run.resume(event))
+        return self._finished(lambda: run.resume(event))
 
-    def finished(self, work: Callable[[], Any]) -> Any:
+    def _finished(self, work: Callable[[], Any]) -> Any:
         """Do the work of the current run, and return its result as Airflow can store it.
 
-        Disables `multiple_outputs` if the result is not a mapping, and records that the attempt has ended, unless
-        Airflow may run the task again.
+        Records that the attempt has ended, unless Airflow may run the task again.
         """
         run = self._run
         try:
             result = run.storable(work())
-            self.multiple_outputs = self.multiple_outputs and isinstance(result, Mapping)
             run.refuse_unmappable(result)
         except Exception as error:
             if isinstance(error, _FINAL) or getattr(error, "verdict", None) == "never":
@@ -195,8 +212,8 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
 
     def _page(self, ti: Any) -> str:
         """Return the path of the page that shows the task's job, monitor, check, or delivery; empty if unknown."""
-        if self.webdata_page or not self.webdata_job_id:
-            return self.webdata_page
+        if self._webdata_page or not self._webdata_job_id:
+            return self._webdata_page
         return task_page(ti.dag_id, ti.run_id, ti.task_id, ti.map_index)
 
     def get_openlineage_facets_on_complete(self, task_instance: Any) -> Any | None:
@@ -206,7 +223,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         publication = getattr(self._run, "publication", None)
         inputs, written = ((), None) if publication is None else (publication.inputs, publication.written)
         page = self._page(task_instance)
-        return operator_lineage(inputs, written, self.webdata_conn_id, page, self.webdata_job_id)
+        return operator_lineage(inputs, written, self.webdata_conn_id, page, self._webdata_job_id)
 
     def _do_render_template_fields(
         self,
@@ -236,7 +253,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         for name in template_fields:
             if isinstance(option := getattr(self, name, None), Option):
                 setattr(self, name, option.copy())
-        written = self.field_values()
+        written = self._field_values()
         values = {name: getattr(self, name, None) for name in template_fields}
         self._sources = {name: source for name, value in values.items() if (source := _source_of(value))}
         # Airflow calls every callable with the context; a pydantic model is a value.
@@ -244,15 +261,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
         super()._do_render_template_fields(self, fields, context, jinja_env, seen_oids)
         # Airflow stores the rendered fields next, so its masker must already know the secrets.
         mask_secrets({name: getattr(self, name) for name in self.template_fields})
-        self.rendered(written)
-
-
-def is_deferrable(given: bool | None) -> bool:
-    """Return whether a task waits in the triggerer.
-
-    :param given: the argument `deferrable`; None: Airflow's `[operators] default_deferrable`.
-    """
-    return conf.getboolean("operators", "default_deferrable", fallback=False) if given is None else given
+        self._rendered(written)
 
 
 def _source_of(value: Any) -> str:

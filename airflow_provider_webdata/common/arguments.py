@@ -12,20 +12,21 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 _FEW = 20
 
 
-def seconds(name: str, value: float | timedelta, *, zero: bool = False) -> float:
+def seconds(name: str, value: float | timedelta, *, least: float | None = None) -> float:
     """Return a time span in seconds.
 
-    :raises ArgumentError: the value is not a time span.
+    :param least: the minimum. Default: any span of more than 0.
+    :raises ArgumentError: the value is not a time span, or is too short.
     """
     span = value.total_seconds() if isinstance(value, timedelta) else value
     if (
         isinstance(span, bool)
         or not isinstance(span, (int, float))
-        or not 0 <= span < float("inf")
-        or (span == 0 and not zero)
+        or not (least or 0) <= span < float("inf")
+        or (span == 0 and least is None)
     ):
-        least = "at least 0" if zero else "more than 0"
-        raise ArgumentError(f"{name} must be seconds or a timedelta, {least} (given: {value!r})")
+        rule = "more than 0" if least is None else f"at least {least:g}"
+        raise ArgumentError(f"{name} must be seconds or a timedelta, {rule} (given: {value!r})")
     return float(span)
 
 

@@ -89,7 +89,3 @@ class ArgumentError(CodedError, ValueError):
 
 class UnknownArgumentError(ArgumentError, TypeError):
     """An argument is unknown; the message suggests the nearest one."""
-
-
-class MissingArgumentError(ArgumentError, TypeError):
-    """A required argument was not passed."""

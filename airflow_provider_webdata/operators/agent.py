@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.job_operator import WebDataJobOperator
-from airflow_provider_webdata.base.operator import RequestFields, checked_limit
-from airflow_provider_webdata.options import Media, Output, Quality, Schema
+from airflow_provider_webdata.base.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.common.job_kinds import JobKind
+    from airflow_provider_webdata.options import Quality
 
 
 class WebDataAgentOperator(
     WebDataJobOperator,
     fields=RequestFields(
-        "AgentRequest", options=("output", "media", "result_schema", "quality", "credit_limit")
+        "AgentRequest",
+        options=("save_to", "media_to", "result_schema", "result_rows", "quality", "credit_limit"),
     ),
 ):
     """Run the service's AI agent to collect data from the web, and wait for it. Bills credits.
@@ -51,11 +52,24 @@ class WebDataAgentOperator(
         `approve`, `decline`, `onTermsRequired`.
     :param location: location to fetch pages from: `country`.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
-        kept.
-    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
-        schema that the request contains, if any.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
+    :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
+        The links in the results then point to the downloaded files. Default: media is not kept.
+    :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
+    :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
+        Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
+        result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:
+        the schema that the request contains, if any.
+    :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
+        Default: `keep`.
+    :param result_rows: path of the list in `data` whose elements are the results, such as `companies` or
+        `answer.companies`. Each is then a separate item, and `result_schema` describes one item. The rest of `data`
+        goes to XCom. Without such a list, `data` is the only item. Default: `data`, or its elements if it is a list.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
@@ -64,7 +78,7 @@ class WebDataAgentOperator(
     :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
-    job_kind: JobKind = "agent"
+    _job_kind: JobKind = "agent"
 
     def __init__(
         self,
@@ -85,9 +99,13 @@ class WebDataAgentOperator(
         exchange: Mapping[str, Any] | None = None,
         location: Mapping[str, Any] | None = None,
         zero_data_retention: bool | str | None = None,
-        output: Output | str | None = None,
-        media: Media | str | None = None,
-        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
+        media_to: str | None = None,
+        max_media_mb: float = 500,
+        result_schema: Mapping[str, Any] | type | str | None = None,
+        on_invalid_result: Literal["keep", "fail"] = "keep",
+        result_rows: str | None = None,
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
@@ -110,9 +128,14 @@ class WebDataAgentOperator(
         self.exchange = exchange
         self.location = location
         self.zero_data_retention = zero_data_retention
-        self.output_to = Output.of(output)
-        self.media = Media.of(media)
-        self.result_schema = Schema.of(result_schema)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.media_to = media_to
+        self.max_media_mb = max_media_mb
+        self.result_schema = result_schema
+        self.on_invalid_result = on_invalid_result
+        self.result_rows = result_rows
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
+        self._check_arguments()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.job_operator import WebDataJobOperator
-from airflow_provider_webdata.base.operator import RequestFields, checked_limit
-from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema
+from airflow_provider_webdata.base.operator import RequestFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from airflow_provider_webdata.common.job_kinds import JobKind
+    from airflow_provider_webdata.options import Changes, Quality
 
 
 class WebDataBatchScrapeOperator(
@@ -19,7 +19,7 @@ class WebDataBatchScrapeOperator(
     fields=RequestFields(
         "BatchScrapeRequest",
         defaults={"ignore_invalid_urls": True},
-        options=("output", "media", "changes", "result_schema", "quality", "credit_limit"),
+        options=("save_to", "media_to", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Scrape many pages in one job, and wait for them. Bills credits.
@@ -72,12 +72,22 @@ class WebDataBatchScrapeOperator(
     :param ignore_invalid_urls: skip invalid URLs. Default: true; that of the service: true, but without it, some
         servers reject the whole batch for one invalid URL.
     :param append_to_id: UUID of an existing batch scrape to append the URLs to.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
-        kept.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
+    :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
+        The links in the results then point to the downloaded files. Default: media is not kept.
+    :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
-    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
-        schema that the request contains, if any.
+    :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
+        Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
+        result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:
+        the schema that the request contains, if any.
+    :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
+        Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
@@ -86,7 +96,7 @@ class WebDataBatchScrapeOperator(
     :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
-    job_kind: JobKind = "batch_scrape"
+    _job_kind: JobKind = "batch_scrape"
 
     def __init__(
         self,
@@ -125,10 +135,13 @@ class WebDataBatchScrapeOperator(
         max_concurrency: int | str | None = None,
         ignore_invalid_urls: bool | str = True,
         append_to_id: str | None = None,
-        output: Output | str | None = None,
-        media: Media | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
+        media_to: str | None = None,
+        max_media_mb: float = 500,
         changes: Changes | str | None = None,
-        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        result_schema: Mapping[str, Any] | type | str | None = None,
+        on_invalid_result: Literal["keep", "fail"] = "keep",
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
@@ -169,10 +182,14 @@ class WebDataBatchScrapeOperator(
         self.max_concurrency = max_concurrency
         self.ignore_invalid_urls = ignore_invalid_urls
         self.append_to_id = append_to_id
-        self.output_to = Output.of(output)
-        self.media = Media.of(media)
-        self.changes = Changes.of(changes)
-        self.result_schema = Schema.of(result_schema)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.media_to = media_to
+        self.max_media_mb = max_media_mb
+        self.changes = changes
+        self.result_schema = result_schema
+        self.on_invalid_result = on_invalid_result
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
+        self._check_arguments()

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
-from airflow_provider_webdata.common.arguments import whole_number
-from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
+from airflow_provider_webdata.common.arguments import number, whole_number
+from airflow_provider_webdata.common.literals import is_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.options import Changes, Quality
 
 
 class WebDataBatchSearchOperator(
@@ -18,7 +20,7 @@ class WebDataBatchSearchOperator(
         "SearchRequest",
         without=("query",),
         own=("queries", "max_concurrency", "max_error_ratio", "repeat_ambiguous"),
-        options=("output", "media", "changes", "result_schema", "quality", "credit_limit"),
+        options=("save_to", "media_to", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Send a batch of searches, thousands if necessary, in one task. Bills credits.
@@ -72,12 +74,22 @@ class WebDataBatchSearchOperator(
     :param scrape_options: options for scraping the results; `formats` enables it. Unless `max_age` is set, pages may be
         up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams with this feature.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
-        kept.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
+    :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
+        The links in the results then point to the downloaded files. Default: media is not kept.
+    :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
-    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
-        schema that the request contains, if any.
+    :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
+        Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
+        result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:
+        the schema that the request contains, if any.
+    :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
+        Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
@@ -92,7 +104,7 @@ class WebDataBatchSearchOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.searches.batch_search:BatchSearchRun"
+    _run_path = "airflow_provider_webdata.runs.searches.batch_search:BatchSearchRun"
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "queries",
@@ -121,10 +133,13 @@ class WebDataBatchSearchOperator(
         tool_detail: str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         threat_protection: Mapping[str, Any] | None = None,
-        output: Output | str | None = None,
-        media: Media | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
+        media_to: str | None = None,
+        max_media_mb: float = 500,
         changes: Changes | str | None = None,
-        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        result_schema: Mapping[str, Any] | type | str | None = None,
+        on_invalid_result: Literal["keep", "fail"] = "keep",
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
@@ -153,13 +168,24 @@ class WebDataBatchSearchOperator(
         self.tool_detail = tool_detail
         self.scrape_options = scrape_options
         self.threat_protection = threat_protection
-        self.output_to = Output.of(output)
-        self.media = Media.of(media)
-        self.changes = Changes.of(changes)
-        self.result_schema = Schema.of(result_schema)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.media_to = media_to
+        self.max_media_mb = max_media_mb
+        self.changes = changes
+        self.result_schema = result_schema
+        self.on_invalid_result = on_invalid_result
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
-        self.max_concurrency = whole_number("max_concurrency", max_concurrency)
+        self.max_concurrency = max_concurrency
         self.max_error_ratio = max_error_ratio
         self.repeat_ambiguous = repeat_ambiguous
+        self._check_arguments()
+
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        whole_number("max_concurrency", self.max_concurrency)
+        if is_literal(self.max_error_ratio):
+            number("max_error_ratio", self.max_error_ratio, 1)

@@ -28,7 +28,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.credit_usage:CreditUsageRun"
+    _run_path = "airflow_provider_webdata.runs.credit_usage:CreditUsageRun"
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "min_remaining",
@@ -43,8 +43,13 @@ class WebDataCreditUsageOperator(WebDataOperator):
         on_low: Literal["fail", "skip"] = "fail",
         **kwargs: Any,
     ) -> None:
-        one_of("on_low", on_low, ("fail", "skip"))
         super().__init__(**kwargs)
         self.min_remaining = min_remaining
         self.min_remaining_percent = min_remaining_percent
         self.on_low = on_low
+        self._check_arguments()
+
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        one_of("on_low", self.on_low, ("fail", "skip"))

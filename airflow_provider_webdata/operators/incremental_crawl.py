@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.job_operator import WebDataJobOperator
-from airflow_provider_webdata.base.operator import RequestFields, checked_limit
+from airflow_provider_webdata.base.operator import RequestFields
 from airflow_provider_webdata.common.arguments import seconds, whole_number
-from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import timedelta
 
     from airflow_provider_webdata.common.job_kinds import JobKind
+    from airflow_provider_webdata.options import Changes, Quality
 
 
 class WebDataIncrementalCrawlOperator(
@@ -23,7 +23,7 @@ class WebDataIncrementalCrawlOperator(
         own=("url", "refresh_after", "changes", "map_options", "sitemap_url", "max_sitemaps"),
         without=("urls", "append_to_id"),
         defaults={"ignore_invalid_urls": True},
-        options=("output", "media", "result_schema", "quality", "credit_limit"),
+        options=("save_to", "media_to", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Read the new, outdated, and (according to its sitemap) changed pages of a site in one job. Bills credits.
@@ -83,11 +83,21 @@ class WebDataIncrementalCrawlOperator(
     :param max_concurrency: maximum number of pages scraped concurrently, at least 1. Default: the team's limit.
     :param ignore_invalid_urls: skip invalid URLs. Default: true; that of the service: true, but without it, some
         servers reject the whole batch for one invalid URL.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
-        kept.
-    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
-        schema that the request contains, if any.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
+    :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
+        The links in the results then point to the downloaded files. Default: media is not kept.
+    :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
+    :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
+        Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
+        result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:
+        the schema that the request contains, if any.
+    :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
+        Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
@@ -96,8 +106,8 @@ class WebDataIncrementalCrawlOperator(
     :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.jobs.incremental_crawl:IncrementalCrawlRun"
-    job_kind: JobKind = "batch_scrape"
+    _run_path = "airflow_provider_webdata.runs.jobs.incremental_crawl:IncrementalCrawlRun"
+    _job_kind: JobKind = "batch_scrape"
     template_fields: Sequence[str] = (
         *WebDataJobOperator.template_fields,
         "changes",
@@ -147,16 +157,18 @@ class WebDataIncrementalCrawlOperator(
         webhook: Mapping[str, Any] | str | None = None,
         max_concurrency: int | str | None = None,
         ignore_invalid_urls: bool | str = True,
-        output: Output | str | None = None,
-        media: Media | str | None = None,
-        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
+        media_to: str | None = None,
+        max_media_mb: float = 500,
+        result_schema: Mapping[str, Any] | type | str | None = None,
+        on_invalid_result: Literal["keep", "fail"] = "keep",
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.changes = Changes.of(changes)
         # fields of BatchScrapeRequest, written by tools/operator_fields.py
         self.formats = formats
         self.only_main_content = only_main_content
@@ -189,14 +201,25 @@ class WebDataIncrementalCrawlOperator(
         self.webhook = webhook
         self.max_concurrency = max_concurrency
         self.ignore_invalid_urls = ignore_invalid_urls
-        self.output_to = Output.of(output)
-        self.media = Media.of(media)
-        self.result_schema = Schema.of(result_schema)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.media_to = media_to
+        self.max_media_mb = max_media_mb
+        self.result_schema = result_schema
+        self.on_invalid_result = on_invalid_result
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
         self.url = url
-        self.refresh_after = timedelta(seconds=seconds("refresh_after", refresh_after, zero=True))
+        self.refresh_after = refresh_after
+        self.changes = changes
         self.map_options = map_options
         self.sitemap_url = sitemap_url
-        self.max_sitemaps = whole_number("max_sitemaps", max_sitemaps)
+        self.max_sitemaps = max_sitemaps
+        self._check_arguments()
+
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        seconds("refresh_after", self.refresh_after, least=0)
+        whole_number("max_sitemaps", self.max_sitemaps)

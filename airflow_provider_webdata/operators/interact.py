@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class WebDataInteractOperator(
         the session or, with `scrape_id`, into the request of each step.
     """
 
-    run = "airflow_provider_webdata.runs.pages.interact:InteractRun"
+    _run_path = "airflow_provider_webdata.runs.pages.interact:InteractRun"
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "steps",
@@ -87,18 +87,6 @@ class WebDataInteractOperator(
         # end of fields
         **kwargs: Any,
     ) -> None:
-        of_own_session = {
-            "stream_web_view": stream_web_view,
-            "profile": profile,
-            "block_ads": block_ads,
-            "record_session": record_session,
-        }
-        without_effect = [name for name, value in of_own_session.items() if value is not None]
-        if scrape_id is not None and without_effect:
-            raise ArgumentError(
-                f"{', '.join(without_effect)}: no effect with scrape_id, because the scrape defines the browser; "
-                "remove it"
-            )
         super().__init__(**kwargs)
         self.steps = steps
         self.scrape_id = scrape_id
@@ -112,5 +100,17 @@ class WebDataInteractOperator(
         self.profile = profile
         self.block_ads = block_ads
         self.record_session = record_session
-        self.credit_limit = checked_limit(credit_limit)
+        self.credit_limit = credit_limit
         # end of fields
+        self._check_arguments()
+
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        of_own_session = ("stream_web_view", "profile", "block_ads", "record_session")
+        without_effect = [name for name in of_own_session if getattr(self, name) is not None]
+        if self.scrape_id is not None and without_effect:
+            raise ArgumentError(
+                f"{', '.join(without_effect)}: no effect with scrape_id, because the scrape defines the browser; "
+                "remove it"
+            )

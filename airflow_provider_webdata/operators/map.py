@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.path_filters import literal_filters, wrong_filters
-from airflow_provider_webdata.options import Changes, Output, Quality, one_of, writes_file
+from airflow_provider_webdata.options import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.options import Changes, Quality
 
 
 class WebDataMapOperator(
     WebDataOperator,
     fields=RequestFields(
-        "MapRequest", own=("returns",), options=("output", "changes", "quality", "credit_limit")
+        "MapRequest", own=("returns",), options=("save_to", "changes", "quality", "credit_limit")
     ),
 ):
     """List the URLs of a site. Bills one credit for any number of links.
@@ -46,7 +48,12 @@ class WebDataMapOperator(
     :param use_index: also list URLs from the service's index.
     :param include_paths: regular expressions for the path; only matching URLs are listed.
     :param exclude_paths: regular expressions for the path; matching URLs are omitted.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
@@ -57,7 +64,7 @@ class WebDataMapOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.pages.site_map:MapRun"
+    _run_path = "airflow_provider_webdata.runs.pages.site_map:MapRun"
 
     def __init__(
         self,
@@ -79,7 +86,8 @@ class WebDataMapOperator(
         use_index: bool | str | None = None,
         include_paths: Sequence[str] | None = None,
         exclude_paths: Sequence[str] | None = None,
-        output: Output | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
         changes: Changes | str | None = None,
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
@@ -87,12 +95,6 @@ class WebDataMapOperator(
         returns: Literal["links", "urls"] | None = None,
         **kwargs: Any,
     ) -> None:
-        one_of("returns", returns, (None, "links", "urls"))
-        if returns is not None and writes_file(output):
-            raise ArgumentError(
-                f"returns={returns!r} has no effect with output, which returns the path of the links; remove one of "
-                "them"
-            )
         super().__init__(**kwargs)
         # fields of MapRequest, written by tools/operator_fields.py
         self.url = url
@@ -111,13 +113,25 @@ class WebDataMapOperator(
         self.use_index = use_index
         self.include_paths = include_paths
         self.exclude_paths = exclude_paths
-        self.output_to = Output.of(output)
-        self.changes = Changes.of(changes)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.changes = changes
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
         self.returns = returns
+        self._check_arguments()
 
-    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        one_of("returns", self.returns, (None, "links", "urls"))
+        if self.returns is not None and self.save_to is not None:
+            raise ArgumentError(
+                f"returns={self.returns!r} has no effect with save_to, which returns the path of the links; remove one "
+                "of them"
+            )
+
+    def _contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments."""
         return wrong_filters(literal_filters(fields))

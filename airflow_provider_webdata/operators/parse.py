@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
-from airflow_provider_webdata.options import Media, Output, Quality, Schema, one_of
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
+from airflow_provider_webdata.options import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.options import Quality
 
 
 class WebDataParseOperator(
@@ -16,7 +18,7 @@ class WebDataParseOperator(
     fields=RequestFields(
         "ParseOptions",
         own=("file", "filename", "upload"),
-        options=("output", "media", "result_schema", "quality", "credit_limit"),
+        options=("save_to", "media_to", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Upload a file and return its content as Markdown or another format. Bills credits.
@@ -55,11 +57,21 @@ class WebDataParseOperator(
     :param proxy: kind of proxy: `basic` or `auto`.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
     :param audit_metadata: user to record in the audit log: `username`.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
-        kept.
-    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
-        schema that the request contains, if any.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
+    :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
+        The links in the results then point to the downloaded files. Default: media is not kept.
+    :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
+    :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
+        Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
+        result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:
+        the schema that the request contains, if any.
+    :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
+        Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
@@ -68,7 +80,7 @@ class WebDataParseOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.pages.document:ParseRun"
+    _run_path = "airflow_provider_webdata.runs.pages.document:ParseRun"
     template_fields: Sequence[str] = (*WebDataOperator.template_fields, "file", "filename")
 
     def __init__(
@@ -92,15 +104,17 @@ class WebDataParseOperator(
         proxy: str | None = None,
         zero_data_retention: bool | str | None = None,
         audit_metadata: Mapping[str, Any] | None = None,
-        output: Output | str | None = None,
-        media: Media | str | None = None,
-        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
+        media_to: str | None = None,
+        max_media_mb: float = 500,
+        result_schema: Mapping[str, Any] | type | str | None = None,
+        on_invalid_result: Literal["keep", "fail"] = "keep",
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         **kwargs: Any,
     ) -> None:
-        one_of("upload", upload, ("auto", "form", "reference"))
         super().__init__(**kwargs)
         self.file = file
         self.filename = filename
@@ -120,9 +134,18 @@ class WebDataParseOperator(
         self.proxy = proxy
         self.zero_data_retention = zero_data_retention
         self.audit_metadata = audit_metadata
-        self.output_to = Output.of(output)
-        self.media = Media.of(media)
-        self.result_schema = Schema.of(result_schema)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.media_to = media_to
+        self.max_media_mb = max_media_mb
+        self.result_schema = result_schema
+        self.on_invalid_result = on_invalid_result
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
+        self._check_arguments()
+
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        one_of("upload", self.upload, ("auto", "form", "reference"))

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
 from airflow_provider_webdata.common.arguments import as_list, number, without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import Changes, Output, Quality, Schema
+from airflow_provider_webdata.common.literals import is_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.options import Changes, Quality
 
 
 class WebDataProviderOperator(
@@ -19,7 +21,7 @@ class WebDataProviderOperator(
         "ProviderRequest",
         without=("calls",),
         own=("provider", "capability", "options", "calls", "record_key", "max_error_ratio"),
-        options=("output", "changes", "result_schema", "quality", "credit_limit"),
+        options=("save_to", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Call data providers, and return their records. Bills credits according to the contract of each capability.
@@ -51,10 +53,19 @@ class WebDataProviderOperator(
     :param max_error_ratio: maximum fraction of the calls, 0 to 1, that may fail (templated). Default: 0.
     :param timeout: time limit of the calls in milliseconds, 1 to 300,000; the service caps it at 120,000. Default:
         120,000.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
-    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
-        schema that the request contains, if any.
+    :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
+        Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
+        result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:
+        the schema that the request contains, if any.
+    :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
+        Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
@@ -63,8 +74,15 @@ class WebDataProviderOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.provider:ProviderRun"
-    template_fields: Sequence[str] = (*WebDataOperator.template_fields, "calls", "max_error_ratio")
+    _run_path = "airflow_provider_webdata.runs.provider:ProviderRun"
+    template_fields: Sequence[str] = (
+        *WebDataOperator.template_fields,
+        "provider",
+        "capability",
+        "options",
+        "calls",
+        "max_error_ratio",
+    )
 
     def __init__(
         self,
@@ -75,9 +93,11 @@ class WebDataProviderOperator(
         calls: Sequence[Mapping[str, Any]] | str | None = None,
         # fields of ProviderRequest, written by tools/operator_fields.py
         timeout: int | str | None = None,
-        output: Output | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
         changes: Changes | str | None = None,
-        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        result_schema: Mapping[str, Any] | type | str | None = None,
+        on_invalid_result: Literal["keep", "fail"] = "keep",
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
@@ -85,27 +105,40 @@ class WebDataProviderOperator(
         max_error_ratio: float | str = 0.0,
         **kwargs: Any,
     ) -> None:
-        one = {"provider": provider, "capability": capability, "options": options}
-        given = {name: value for name, value in one.items() if value is not None}
-        if bool(given) == (calls is not None):
-            raise ArgumentError("pass either provider, capability, and options, or calls")
-        if not isinstance(max_error_ratio, str):
-            number("max_error_ratio", max_error_ratio, 1)
         super().__init__(**kwargs)
         # fields of ProviderRequest, written by tools/operator_fields.py
         self.timeout = timeout
-        self.output_to = Output.of(output)
-        self.changes = Changes.of(changes)
-        self.result_schema = Schema.of(result_schema)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.changes = changes
+        self.result_schema = result_schema
+        self.on_invalid_result = on_invalid_result
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
-        self.calls = [given] if calls is None else calls
-        self.labels_records = calls is not None
+        self.provider = provider
+        self.capability = capability
+        self.options = options
+        self.calls = calls
         self.record_key = record_key
         self.max_error_ratio = max_error_ratio
+        self._check_arguments()
 
-    def field_values(self) -> dict[str, Any]:
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        if bool(self._one_call()) == (self.calls is not None):
+            raise ArgumentError("pass either provider, capability, and options, or calls")
+        if is_literal(self.max_error_ratio):
+            number("max_error_ratio", self.max_error_ratio, 1)
+
+    def _one_call(self) -> dict[str, Any]:
+        call = {"provider": self.provider, "capability": self.capability, "options": self.options}
+        return {name: value for name, value in call.items() if value is not None}
+
+    def _field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
-        calls = as_list(self.calls) if isinstance(self.calls, str) else self.calls
-        return {"calls": without_sets(calls), **super().field_values()}
+        calls: Any = [self._one_call()] if self.calls is None else self.calls
+        if isinstance(calls, str):
+            calls = as_list(calls)
+        return {"calls": without_sets(calls), **super()._field_values()}

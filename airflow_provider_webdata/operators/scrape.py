@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
-from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.options import Changes, Quality
 
 
 class WebDataScrapeOperator(
     WebDataOperator,
     fields=RequestFields(
-        "ScrapeRequest", options=("output", "media", "changes", "result_schema", "quality", "credit_limit")
+        "ScrapeRequest",
+        options=("save_to", "media_to", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Scrape one page. Bills credits.
@@ -65,12 +67,22 @@ class WebDataScrapeOperator(
         `only_clean_content`. Default: false.
     :param domain_tools: also return data providers' tools for the page's site, in `tools`. Default: false.
     :param tool_detail: level of detail for each tool: `compact`, `summary`, or `full`, which includes its contract.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
-        kept.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
+    :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
+        The links in the results then point to the downloaded files. Default: media is not kept.
+    :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
-    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
-        schema that the request contains, if any.
+    :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
+        Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
+        result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:
+        the schema that the request contains, if any.
+    :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
+        Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
@@ -79,8 +91,8 @@ class WebDataScrapeOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.pages.document:ScrapeRun"
-    batch_alternative: ClassVar[Mapping[str, str]] = {"url": "WebDataBatchScrapeOperator(urls=[...])"}
+    _run_path = "airflow_provider_webdata.runs.pages.document:ScrapeRun"
+    _batch_alternative: ClassVar[Mapping[str, str]] = {"url": "WebDataBatchScrapeOperator(urls=[...])"}
 
     def __init__(
         self,
@@ -117,10 +129,13 @@ class WebDataScrapeOperator(
         zero_data_retention: bool | str | None = None,
         domain_tools: bool | str | None = None,
         tool_detail: str | None = None,
-        output: Output | str | None = None,
-        media: Media | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
+        media_to: str | None = None,
+        max_media_mb: float = 500,
         changes: Changes | str | None = None,
-        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        result_schema: Mapping[str, Any] | type | str | None = None,
+        on_invalid_result: Literal["keep", "fail"] = "keep",
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
@@ -159,10 +174,14 @@ class WebDataScrapeOperator(
         self.zero_data_retention = zero_data_retention
         self.domain_tools = domain_tools
         self.tool_detail = tool_detail
-        self.output_to = Output.of(output)
-        self.media = Media.of(media)
-        self.changes = Changes.of(changes)
-        self.result_schema = Schema.of(result_schema)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.media_to = media_to
+        self.max_media_mb = max_media_mb
+        self.changes = changes
+        self.result_schema = result_schema
+        self.on_invalid_result = on_invalid_result
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
+        self._check_arguments()

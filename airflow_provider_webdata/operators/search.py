@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.options import Changes, Media, Output, Quality, Schema, one_of, writes_file
+from airflow_provider_webdata.options import one_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.options import Changes, Quality
 
 
 class WebDataSearchOperator(
@@ -18,7 +20,7 @@ class WebDataSearchOperator(
     fields=RequestFields(
         "SearchRequest",
         own=("returns",),
-        options=("output", "media", "changes", "result_schema", "quality", "credit_limit"),
+        options=("save_to", "media_to", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Search the web and, with `scrape_options`, scrape the results. Bills credits.
@@ -59,12 +61,22 @@ class WebDataSearchOperator(
     :param scrape_options: options for scraping the results; `formats` enables it. Unless `max_age` is set, pages may be
         up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams with this feature.
-    :param output: path or URL of a file for the results, or `Output` (templated). Default: XCom.
-    :param media: path or URL of a folder for screenshots and other media, or `Media` (templated). Default: media is not
-        kept.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
+        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
+        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
+        XCom.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
+    :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
+        The links in the results then point to the downloaded files. Default: media is not kept.
+    :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
-    :param result_schema: JSON Schema as a mapping, pydantic model, the model's import path, or `Schema`. Default: the
-        schema that the request contains, if any.
+    :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
+        Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
+        result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:
+        the schema that the request contains, if any.
+    :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
+        Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
@@ -75,8 +87,8 @@ class WebDataSearchOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.searches.search:SearchRun"
-    batch_alternative: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
+    _run_path = "airflow_provider_webdata.runs.searches.search:SearchRun"
+    _batch_alternative: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
 
     def __init__(
         self,
@@ -100,21 +112,19 @@ class WebDataSearchOperator(
         tool_detail: str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         threat_protection: Mapping[str, Any] | None = None,
-        output: Output | str | None = None,
-        media: Media | str | None = None,
+        save_to: str | None = None,
+        documents: bool = False,
+        media_to: str | None = None,
+        max_media_mb: float = 500,
         changes: Changes | str | None = None,
-        result_schema: Schema | Mapping[str, Any] | type | str | None = None,
+        result_schema: Mapping[str, Any] | type | str | None = None,
+        on_invalid_result: Literal["keep", "fail"] = "keep",
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
         returns: Literal["web", "images", "news", "tools", "research"] | None = None,
         **kwargs: Any,
     ) -> None:
-        one_of("returns", returns, (None, "web", "images", "news", "tools", "research"))
-        if returns is not None and not writes_file(output) and kwargs.get("multiple_outputs"):
-            raise ArgumentError(
-                f"multiple_outputs requires a mapping, but returns={returns!r} returns a list; remove one of them"
-            )
         super().__init__(**kwargs)
         # fields of SearchRequest, written by tools/operator_fields.py
         self.query = query
@@ -135,16 +145,29 @@ class WebDataSearchOperator(
         self.tool_detail = tool_detail
         self.scrape_options = scrape_options
         self.threat_protection = threat_protection
-        self.output_to = Output.of(output)
-        self.media = Media.of(media)
-        self.changes = Changes.of(changes)
-        self.result_schema = Schema.of(result_schema)
-        self.quality = Quality.of(quality)
-        self.credit_limit = checked_limit(credit_limit)
+        self.save_to = save_to
+        self.documents = documents
+        self.media_to = media_to
+        self.max_media_mb = max_media_mb
+        self.changes = changes
+        self.result_schema = result_schema
+        self.on_invalid_result = on_invalid_result
+        self.quality = quality
+        self.credit_limit = credit_limit
         # end of fields
         self.returns = returns
+        self._check_arguments()
 
-    def contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        one_of("returns", self.returns, (None, "web", "images", "news", "tools", "research"))
+        if self.returns is not None and self.save_to is None and self.multiple_outputs:
+            raise ArgumentError(
+                f"multiple_outputs requires a mapping, but returns={self.returns!r} returns a list; remove one of them"
+            )
+
+    def _contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments."""
         sources = fields.get("sources") or ["web"]
         # `domain_tools` returns tools as well, and `extra_body` may name further sources.

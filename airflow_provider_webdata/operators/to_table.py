@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseOperator
 
-from airflow_provider_webdata.base.arguments.checked_arguments import CheckedArguments
+from airflow_provider_webdata.base.arguments.checked_arguments import is_from_mapped, naming_unknown
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.common.arguments import as_list, count_or_share
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
 
-class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArguments):
+class WebDataToTableOperator(LiteralText, BaseOperator):
     """Load files of results into a table of PostgreSQL, SQLite, or DuckDB.
 
     One transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key, and deletes
@@ -33,7 +33,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
     with the same key replaced), `files` (their number), `heldBack` (see `max_removed`), and `failedPages` (failed pages
     that were not loaded, see `columns`). Asset events of the outlets contain the same.
 
-    :param path: path or URL of a file of results, or the XCom of a task with `output`, such as `crawl.output`. Several
+    :param path: path or URL of a file of results, or the XCom of a task with `save_to`, such as `crawl.output`. Several
         of these are loaded together (templated).
     :param table: name of the table, or `schema.name` (templated). Names are quoted; letter case counts if the database
         distinguishes it.
@@ -57,14 +57,13 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
     :param max_removed: maximum number of rows that a load may delete because their pages were removed: a count, or a
         share of the table's rows (0.0 to 1.0). If there are more, no row is deleted, the task logs a warning, and XCom
         contains their number as `heldBack`. Default: half of the rows, for tables with more than 20 rows.
-    :param multiple_outputs: whether each value of the XCom also has its own key. Default: true.
     :param kwargs: arguments of `BaseOperator`.
     """
 
     template_fields: Sequence[str] = ("path", "table", "conn_id")
     ui_color = "#d9ecf2"
 
-    run: ClassVar[str] = "airflow_provider_webdata.runs.load:LoadRun"
+    _run_path: ClassVar[str] = "airflow_provider_webdata.runs.load:LoadRun"
 
     _run: Any = None
 
@@ -82,11 +81,10 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         add_columns: bool = False,
         mode: Literal["upsert", "replace", "append"] = "upsert",
         max_removed: float | None = None,
-        multiple_outputs: bool = True,
         **kwargs: Any,
     ) -> None:
-        one_of("mode", mode, ("upsert", "replace", "append"))
-        super().__init__(multiple_outputs=multiple_outputs, **kwargs)
+        with naming_unknown(type(self), kwargs):
+            super().__init__(**kwargs)
         self.path = path
         self.table = table
         self.conn_id = conn_id
@@ -97,16 +95,23 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         self.create_table = create_table
         self.add_columns = add_columns
         self.mode = mode
-        self.max_removed = count_or_share("max_removed", max_removed)
+        self.max_removed = max_removed
+        if not is_from_mapped(self):
+            self._check_values()
 
-    def check_literals(self) -> None:
-        """Check the literal arguments while the DAG file is parsed."""
+    def _check_values(self) -> None:
+        """Check the arguments, while the DAG file is parsed, and in each attempt.
+
+        :raises ArgumentError: an argument is invalid.
+        """
+        one_of("mode", self.mode, ("upsert", "replace", "append"))
+        count_or_share("max_removed", self.max_removed)
         if self.kind is not None:
             from airflow_provider_webdata.results.columns import TABLES
 
             one_of("kind", self.kind, TABLES)
         if is_literal(self.path):
-            self.paths()
+            self._paths()
 
     def execute(self, context: Context) -> dict[str, Any]:
         """Load the files, and return the counts.
@@ -115,7 +120,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         :raises AirflowFailException: an argument or a file is invalid, or the table does not match.
         """
         with reporting_failures(self, context):
-            self._run = resolve_name(self.run)(self, context)
+            self._run = resolve_name(self._run_path)(self, context)
             loaded: dict[str, Any] = self._run.execute()
             return loaded
 
@@ -134,7 +139,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         """Return the lineage: files and table. The OpenLineage listener calls this if it is installed."""
         return None if self._run is None else self._run.lineage()
 
-    def paths(self) -> list[str]:
+    def _paths(self) -> list[str]:
         """Return the paths to load.
 
         :raises ArgumentError: a path is not a results file, or the list is empty.
@@ -146,7 +151,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
         if "None" in paths:
             sources = ", ".join(sorted(self.upstream_task_ids)) or "this value"
             raise ArgumentError(
-                f"path: {sources} has no file; set it to a path, or to the result of a task with output='file.jsonl'"
+                f"path: {sources} has no file; set it to a path, or to the result of a task with save_to='file.jsonl'"
             )
         readable = (*SUFFIXES, *(suffix + QUARANTINE for suffix in SUFFIXES))
         if wrong := [path for path in paths if not path.endswith(readable)]:
@@ -154,5 +159,5 @@ class WebDataToTableOperator(LiteralText, BaseOperator, metaclass=CheckedArgumen
                 f"path must name a file that ends in one of {', '.join(SUFFIXES)} (given: {wrong[0]!r})"
             )
         if not paths and isinstance(self.path, str):
-            raise ArgumentError("path is empty after rendering; pass the path of a file written by output=")
+            raise ArgumentError("path is empty after rendering; pass the path of a file written by save_to=")
         return paths

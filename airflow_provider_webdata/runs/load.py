@@ -48,13 +48,14 @@ class LoadRun:
         """
         task = self.task
         try:
-            if task.mode == "replace" and is_shared(self.context, "table", "table"):
+            task._check_values()
+            if task.mode == "replace" and is_shared(self.context, "table"):
                 raise ArgumentError(
                     f"all instances of the mapped task load into {task.table}, and each would replace the rows of the "
                     "others. Use mode='upsert' or 'append', or pass all files to one task: path=[...]"
                 )
             table = table_name(task.table)
-            files = task.paths()
+            files = task._paths()
             connection = self._connection()
             stamp = self._stamp() if task.mode == "append" else None
             source = Source(

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 from jinja2 import nodes
 from jinja2.filters import FILTERS
 
-from airflow_provider_webdata.options import Output
-
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
@@ -23,13 +21,12 @@ _VARIABLES = frozenset(
 _FILTERS = {*FILTERS, "ds", "ds_nodash", "ts", "ts_nodash", "ts_nodash_with_tz"} - {"random"}
 
 
-def is_shared(context: Context, argument: str, attribute: str) -> bool:
+def is_shared(context: Context, argument: str) -> bool:
     """Return whether an instance of a mapped task with a lower index has the same value for an argument.
 
     An argument whose template may differ between instances is not shared.
 
-    :param argument: name of the argument: text, or an `Output`.
-    :param attribute: attribute of the operator that has its value.
+    :param argument: name of the argument, whose value is text.
     """
     ti = context.get("ti")
     if ti is None or (getattr(ti, "map_index", None) or 0) <= 0 or (dag := ti.task.get_dag()) is None:
@@ -37,8 +34,7 @@ def is_shared(context: Context, argument: str, attribute: str) -> bool:
     # As the DAG file has it: the executed task is a copy with rendered fields.
     task = dag.task_dict.get(ti.task.task_id)
     arguments = getattr(task, "partial_kwargs", None)
-    written = getattr(task, attribute, None) if arguments is None else arguments.get(argument)
-    text = written.path if isinstance(written, Output) else written
+    text = getattr(task, argument, None) if arguments is None else arguments.get(argument)
     if not isinstance(text, str):
         return False
     tree = dag.get_template_env().parse(text)

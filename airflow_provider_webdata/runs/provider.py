@@ -98,7 +98,7 @@ class ProviderRun(CallRun):
             "calls": [_without_data(result) for result in results],
             "failed": len(failed),
         }
-        labels = LABELS if self.task.labels_records else ()
+        labels = () if self.task.calls is None else LABELS
         columns = record_columns([tool.fields for tool in tools if tool is not None], labels)
         items = _items(results, tools, labels=bool(labels))
         key = _key_of(self.task.record_key or "url")

@@ -7,10 +7,12 @@ import time
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_provider_webdata.api.errors import NotFoundError
+from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from datetime import timedelta
 
 _T = TypeVar("_T")
 
@@ -21,13 +23,15 @@ _TOLD_PAUSE_SECONDS = 1.0
 _MAX_PAUSE_SECONDS = 4.0
 
 
-def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_SECONDS) -> _T | None:
+def until_found(
+    lookup: Callable[[], _T | None], replica_wait: float | timedelta = REPLICA_WAIT_SECONDS
+) -> _T | None:
     """Repeat a lookup until it returns a result or the time is over.
 
     :param lookup: returns the result, or None.
-    :param seconds: maximum seconds to spend. 0: look up once.
+    :param replica_wait: maximum seconds to spend, or a timedelta. 0: look up once.
     """
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds("replica_wait", replica_wait, least=0)
     pause = _FIRST_PAUSE_SECONDS
     while True:
         if found := lookup():
@@ -41,10 +45,10 @@ def until_found(lookup: Callable[[], _T | None], seconds: float = REPLICA_WAIT_S
         pause = min(pause * 2, _MAX_PAUSE_SECONDS)
 
 
-def until_visible(call: Callable[[], _T], seconds: float = REPLICA_WAIT_SECONDS) -> _T:
+def until_visible(call: Callable[[], _T], replica_wait: float | timedelta = REPLICA_WAIT_SECONDS) -> _T:
     """Repeat a call until the service finds its object; return the response.
 
-    :param seconds: maximum seconds to spend. 0: call once.
+    :param replica_wait: maximum seconds to spend, or a timedelta. 0: call once.
     :raises NotFoundError: the object stays missing.
     """
     missing: list[NotFoundError] = []
@@ -56,6 +60,6 @@ def until_visible(call: Callable[[], _T], seconds: float = REPLICA_WAIT_SECONDS)
             missing.append(error)
             return None
 
-    if (answer := until_found(attempt, seconds)) is None:
+    if (answer := until_found(attempt, replica_wait)) is None:
         raise missing[-1]
     return answer[0]

@@ -24,8 +24,8 @@ def request_body(task: Any) -> Mapping[str, Any]:
 
     :raises InvalidRequestError: a field breaks a documented rule.
     """
-    model: type[RequestModel] = getattr(models, task.request_model)
-    return body_for(model, task.field_values(), task.request_model).to_wire()
+    model: type[RequestModel] = getattr(models, task._request_model)
+    return body_for(model, task._field_values(), task._request_model).to_wire()
 
 
 def checked_request(
@@ -45,8 +45,8 @@ def checked_request(
     :param map_index: index of a mapped task.
     :raises InvalidRequestError: a field breaks a documented rule, or the connection's kind of server refuses it.
     """
-    fields = task.field_values() if fields is None else fields
-    if problems := task.lists_for_text(fields):
+    fields = task._field_values() if fields is None else fields
+    if problems := task._lists_for_text(fields):
         raise InvalidRequestError(operation, problems)
     request = valid_request(task, model, operation, fields)
     for warning in request.warnings():

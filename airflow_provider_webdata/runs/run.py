@@ -20,13 +20,14 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
 )
 from airflow_provider_webdata.api.retry import MAX_PROCESSING_SECONDS, is_unreachable, reschedule_delay
+from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError, brief
 from airflow_provider_webdata.common.remedies import advice_for
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE, PREVIEW
-from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
+from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import urls_of_file
@@ -184,7 +185,7 @@ class Run:
 
         :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
         """
-        attempt, most = self.attempt, self.task.rate_limit_timeout
+        attempt, most = self.attempt, self.patience
         if attempt.ti is None or (most <= 0 and not isinstance(error, ProcessingContinuesError)):
             return
         if is_unreachable(error) and most == RATE_LIMIT_TIMEOUT_SECONDS:
@@ -225,6 +226,11 @@ class Run:
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
     @property
+    def patience(self) -> float:
+        """Seconds for which the attempt may be rescheduled while the service limits the rate."""
+        return seconds("rate_limit_timeout", self.task.rate_limit_timeout, least=0)
+
+    @property
     def execution_deadline(self) -> float | None:
         """End of the attempt by `execution_timeout`, in seconds since the epoch, counted with its waits; or None."""
         limit, start = self.task.execution_timeout, self.attempt.first_start
@@ -253,7 +259,7 @@ class Run:
             self.log.warning(
                 "The results contain NUL, half characters, NaN, or infinities, which Airflow's database cannot store"
             )
-            self.log.warning("In XCom, they are U+FFFD or null; set output= to keep the text unchanged")
+            self.log.warning("In XCom, they are U+FFFD or null; set save_to= to keep the text unchanged")
         return kept
 
     def refuse_unmappable(self, result: Any) -> None:
@@ -313,13 +319,19 @@ class Run:
 
     def prepare_publication(self) -> None:
         """Fail the task without a retry if an option is invalid."""
+        self.check_arguments()
         try:
-            for option in vars(self.task).values():
-                if isinstance(option, Option):
-                    option.check_task(self.task)
             self.publication.prepare()
         except (ArgumentError, OutputError) as error:
             # Airflow deleted the XComs of earlier attempts.
+            self.ledger.push_earlier()
+            self.refuse(error)
+
+    def check_arguments(self) -> None:
+        """Fail the task without a retry if an argument is invalid, now that its value is known."""
+        try:
+            self.task._check_values()
+        except (ArgumentError, OutputError) as error:
             self.ledger.push_earlier()
             self.refuse(error)
 

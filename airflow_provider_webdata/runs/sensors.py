@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import time
-from datetime import timezone
 from functools import cached_property
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import PokeReturnValue
-from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
@@ -21,22 +19,19 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.retry import reschedule_delay
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.inbox.reader import InboxError
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.monitors.check import CheckWaitRun, check_with_pages
-from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker, with_hub
+from airflow_provider_webdata.runs.wait_run import WaitRun, with_hub
 from airflow_provider_webdata.states.check_queue import CheckQueue
-from airflow_provider_webdata.states.checks import CHECK_COMPLETED
 from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
 from airflow_provider_webdata.waiting.check_target import CheckTarget
 from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget, fields_of
 from airflow_provider_webdata.waiting.job_target import JobTarget
+from airflow_provider_webdata.waiting.policy import check_policy, in_worker, job_policy
 from airflow_provider_webdata.waiting.wait import look
 
 if TYPE_CHECKING:
-    from airflow.sdk import Context
-
     from airflow_provider_webdata.base.sensor import WebDataSensor
     from airflow_provider_webdata.sensors.job import WebDataJobSensor
     from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
@@ -58,9 +53,10 @@ class SensorRun(WaitRun[OutcomeT]):
 
     def check(self) -> None:
         """Fail before the wait if rendered arguments cannot work."""
+        self.check_arguments()
         try:
-            self.task.trigger_kwargs()
-            self.task.since(self.context)
+            self.task._trigger_kwargs()
+            self.task._since(self.context)
         except ArgumentError as error:
             self.refuse(error)
 
@@ -99,8 +95,8 @@ class SensorRun(WaitRun[OutcomeT]):
         began = first.timestamp() if first else time.time()
         self.defer_until(
             began + task.timeout,
-            resolve_name(task.trigger_class),
-            {**task.trigger_kwargs(), **task.since(self.context)},
+            resolve_name(task._trigger_class),
+            {**task._trigger_kwargs(), **task._since(self.context)},
             resumed=first is not None,
         )
 
@@ -114,19 +110,13 @@ class JobSensorRun(SensorRun[JobOutcome]):
     def check(self) -> None:
         """Fail before the wait if rendered arguments are invalid."""
         self.prepare_publication()
-        try:
-            checked_kind(self.task.kind)
-            self.task.check_accepted()
-        except ArgumentError as error:
-            self.refuse(error)
-        self.check_max_error_ratio(self.task.max_error_ratio)
         if checked_text(self.task.job_id) is None:
             self.refuse("job_id is empty after rendering; set it to a job's id")
 
     @cached_property
     def target(self) -> JobTarget:
         """The end of the job."""
-        policy = in_worker(self.task.polling_policy)
+        policy = in_worker(job_policy())
         return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), policy, self.log)
 
     def judge(self, outcome: JobOutcome) -> None:
@@ -148,71 +138,16 @@ class CheckSensorRun(CheckWaitRun, SensorRun[CheckOutcome]):
 
     task: WebDataMonitorCheckSensor
 
-    def __init__(self, task: WebDataMonitorCheckSensor, context: Context) -> None:
-        super().__init__(task, context)
-        self._began: float | None = None
-        self._polled: float | None = None
-
     @cached_property
     def target(self) -> CheckTarget:
         """The check."""
         task = self.task
-        queue = CheckQueue(task.criteria, task.after_moment(self.context), checked_text(task.check_id))
-        return CheckTarget(task.named_monitor(), queue, in_worker(self.task.polling_policy), self.log)
-
-    def look(self) -> CheckOutcome | None:
-        """Check once: poll the service; with `Wait(by="webhook")`, read the inbox first if it answers."""
-        if self.task.polling_policy.wait_by != "webhook":
-            return super().look()
-        try:
-            was_delivered = self._was_delivered()
-        except InboxError as error:
-            self.log.warning("%s. Polling the service instead", error.brief())
-            return super().look()
-        if not was_delivered and not self._safety_poll_is_due():
-            return None
-        outcome = super().look()
-        return replace(outcome, via="webhook") if outcome is not None and was_delivered else outcome
+        queue = CheckQueue(task._criteria(), task._after_moment(self.context), checked_text(task.check_id))
+        return CheckTarget(task._named_monitor(), queue, in_worker(check_policy()), self.log)
 
     def result_of(self, outcome: CheckOutcome) -> Any:
         """Return the check with the requested pages."""
         return check_with_pages(self, outcome, self.task.include_pages)
-
-    def _was_delivered(self) -> bool:
-        task = self.task
-        check_id, after = checked_text(task.check_id), task.after_moment(self.context)
-        about: dict[str, Any] = (
-            {"job_ids": [check_id]} if check_id else {"monitor_ids": [task.named_monitor()]}
-        )
-        with self.hook.inbox() as inbox:
-            page = inbox.search(
-                **about,
-                events=[CHECK_COMPLETED],
-                received_after=None if check_id else after.isoformat(),
-                limit=1,
-            )
-        return bool(page.deliveries)
-
-    def _safety_poll_is_due(self) -> bool:
-        """Return whether a safety poll of the service is due although no delivery arrived.
-
-        In reschedule mode, each poke is a separate process that knows only the time of the first poke.
-        """
-        task, now = self.task, time.time()
-        first = self.attempt.first_reschedule if task.reschedule else None
-        began = first.astimezone(timezone.utc).timestamp() if first else self._began
-        safety = task.polling_policy.safety_poll_of(self.hook.get_settings().client.server)
-        if began is None:
-            due = True
-        elif first:
-            due = (now - began) % safety < 2 * task.poke_interval
-        else:
-            due = self._polled is None or now - self._polled >= safety
-        due = due or (began is not None and now - began + 2 * task.poke_interval > task.timeout)
-        self._began = self._began or now
-        if due:
-            self._polled = now
-        return due
 
 
 class WebhookSensorRun(SensorRun[DeliveryOutcome]):
@@ -231,8 +166,8 @@ class WebhookSensorRun(SensorRun[DeliveryOutcome]):
             key=checked_text(task.key),
             job_id=checked_text(task.job_id),
             monitor_id=checked_text(task.monitor_id),
-            events=task.event_names(),
-            since=task.after_moment(self.context),
+            events=task._event_names(),
+            since=task._after_moment(self.context),
         )
 
     def result_of(self, outcome: DeliveryOutcome) -> Any:

@@ -15,8 +15,6 @@ from airflow.sdk.exceptions import (
 )
 from msgspec.structs import replace
 
-from airflow_provider_webdata.common.arguments import number
-from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.hooks.task_metrics import count
@@ -38,7 +36,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.outcomes import WaitOutcome
     from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
-    from airflow_provider_webdata.waiting.policy import PollingPolicy
     from airflow_provider_webdata.waiting.target import Target
 
 LEAST_WAIT_SECONDS = 30.0
@@ -175,13 +172,6 @@ class WaitRun(Run, Generic[OutcomeT]):
             self.hook = self.task.hook = type(self.hook)(settings.conn_id)
         return ends.named_in(outcome)
 
-    def check_max_error_ratio(self, given: Any) -> None:
-        """Fail the task if its `max_error_ratio` is invalid."""
-        try:
-            number("max_error_ratio", given, 1)
-        except ArgumentError as error:
-            self.refuse(error)
-
     def _defer(self, trigger: Any, until: float | None) -> NoReturn:
         # The trigger ends first, with an event that reports the last observed state.
         left = max((until or 0.0) - time.time(), 0.0)
@@ -196,13 +186,8 @@ class WaitRun(Run, Generic[OutcomeT]):
 def _show(task: ServiceTask, outcome: WaitOutcome) -> None:
     """Link the task to the page of an outcome's object."""
     if isinstance(outcome, JobOutcome) and outcome.job_id:
-        task.webdata_job_id = outcome.job_id
+        task._webdata_job_id = outcome.job_id
     if isinstance(outcome, CheckOutcome) and outcome.check_id:
-        task.webdata_page = monitor_page(task.webdata_conn_id, outcome.monitor_id, outcome.check_id)
+        task._webdata_page = monitor_page(task.webdata_conn_id, outcome.monitor_id, outcome.check_id)
     if isinstance(outcome, DeliveryOutcome) and outcome.delivery_id:
-        task.webdata_page = delivery_page(outcome.delivery_id)
-
-
-def in_worker(policy: PollingPolicy) -> PollingPolicy:
-    """Return the polling policy of a wait in a worker."""
-    return replace(policy, wait_by="polling")
+        task._webdata_page = delivery_page(outcome.delivery_id)

@@ -10,9 +10,8 @@ from airflow_provider_webdata.common.arguments import checked_text, monitor_of
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import monitor_page
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.states.checks import CheckCriteria
-from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
+from airflow_provider_webdata.waiting.policy import check_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,9 +34,6 @@ class WebDataMonitorCheckSensor(SinceSensor):
         this check but continues to wait (`wait` below), it waits for the checks that finish after it.
     :param after: accept only checks that finished after this time: ISO 8601 text or a datetime (templated). Default:
         the start of the DAG run.
-    :param wait: how to wait, see `Wait`. Default: the triggerer polls every 60 s, or every 1500 s while it expects a
-        delivery, which is longer than the hosted service retries deliveries (60 s with a self-hosted server). A sensor
-        that is not deferrable polls every `poke_interval`: the inbox with `by="webhook"`, otherwise the service.
     :param only_if_changed: accept only a check with changed, new, or removed pages.
     :param only_if_meaningful: accept only a check with a page whose change was judged meaningful; requires a monitor
         with a goal.
@@ -48,12 +44,14 @@ class WebDataMonitorCheckSensor(SinceSensor):
     :param on_skipped: the same for a skipped check. Default: `wait`.
     :param include_pages: return pages of the check: True for all, `changed` for the changed, new, and removed ones, or
         a list of statuses.
-    :param kwargs: arguments of `SinceSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`,
-        `poke_interval` and `soft_fail`.
+    :param kwargs: arguments of `SinceSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`, and
+        `soft_fail`. `poke_interval` is also the time between polls of the triggerer, at least 1 s there. While a
+        delivery to the inbox is expected, it polls every 1500 s, which is longer than the hosted service retries
+        deliveries (60 s with a self-hosted server).
     """
 
-    run = "airflow_provider_webdata.runs.sensors:CheckSensorRun"
-    trigger_class = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
+    _run_path = "airflow_provider_webdata.runs.sensors:CheckSensorRun"
+    _trigger_class = "airflow_provider_webdata.triggers.monitor.WebDataMonitorCheckTrigger"
     template_fields: Sequence[str] = (*SinceSensor.template_fields, "monitor_id", "check_id", "after")
 
     def __init__(
@@ -62,7 +60,6 @@ class WebDataMonitorCheckSensor(SinceSensor):
         monitor_id: str,
         check_id: str | None = None,
         after: str | datetime | None = None,
-        wait: Wait | None = None,
         only_if_changed: bool = False,
         only_if_meaningful: bool = False,
         otherwise: Otherwise = "wait",
@@ -72,44 +69,58 @@ class WebDataMonitorCheckSensor(SinceSensor):
         include_pages: bool | str | Sequence[str] = False,
         **kwargs: Any,
     ) -> None:
-        if is_literal(monitor_id) and checked_text(monitor_id) is None:
-            raise ArgumentError(f"monitor_id must name a monitor (given: {monitor_id!r})")
         super().__init__(after=after, **kwargs)
         self.monitor_id = monitor_id
         self.check_id = check_id
-        self.polling_policy = Wait.of_sensor(wait).policy(CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL)
-        self.criteria = CheckCriteria(
-            on_failed=on_failed,
-            on_partial=on_partial,
-            on_skipped=on_skipped,
-            only_if_changed=only_if_changed,
-            only_if_meaningful=only_if_meaningful,
-            otherwise=otherwise,
-        )
-        self.include_pages = checked_pages(include_pages)
-        self.start_in_triggerer(knows_when=check_id is not None or after is not None)
+        self.only_if_changed = only_if_changed
+        self.only_if_meaningful = only_if_meaningful
+        self.otherwise = otherwise
+        self.on_failed = on_failed
+        self.on_partial = on_partial
+        self.on_skipped = on_skipped
+        self.include_pages = include_pages
+        self._check_arguments()
+        self._start_in_triggerer(knows_when=check_id is not None or after is not None)
 
-    def rendered(self, written: Mapping[str, Any]) -> None:
+    def _check_values(self) -> None:
+        """Check the arguments; see `ServiceTask._check_values`."""
+        super()._check_values()
+        if is_literal(self.monitor_id) and checked_text(self.monitor_id) is None:
+            raise ArgumentError(f"monitor_id must name a monitor (given: {self.monitor_id!r})")
+        self._criteria()
+        checked_pages(self.include_pages)
+
+    def _criteria(self) -> CheckCriteria:
+        return CheckCriteria(
+            on_failed=self.on_failed,
+            on_partial=self.on_partial,
+            on_skipped=self.on_skipped,
+            only_if_changed=self.only_if_changed,
+            only_if_meaningful=self.only_if_meaningful,
+            otherwise=self.otherwise,
+        )
+
+    def _rendered(self, written: Mapping[str, Any]) -> None:
         """Replace the result of another task by the monitor's id."""
-        super().rendered(written)
+        super()._rendered(written)
         self.monitor_id = monitor_of(self.monitor_id)
 
-    def trigger_kwargs(self) -> dict[str, Any]:
+    def _trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments except `deadline` and those from `since`."""
         return {
             "webdata_conn_id": self.webdata_conn_id,
-            "monitor_id": self.named_monitor(),
+            "monitor_id": self._named_monitor(),
             "check_id": checked_text(self.check_id),
-            "policy": self.polling_policy.serialize(),
-            "criteria": self.criteria.serialize(),
+            "policy": check_policy(max(self.poke_interval, 1)).serialize(),
+            "criteria": self._criteria().serialize(),
         }
 
-    def show_page(self) -> None:
+    def _show_page(self) -> None:
         """Link the task to the page of the monitor, with `check_id` open if given."""
         check_id = checked_text(self.check_id) or ""
-        self.webdata_page = monitor_page(self.webdata_conn_id, self.named_monitor(), check_id)
+        self._webdata_page = monitor_page(self.webdata_conn_id, self._named_monitor(), check_id)
 
-    def named_monitor(self) -> str:
+    def _named_monitor(self) -> str:
         """Return the rendered `monitor_id`.
 
         :raises ArgumentError: `monitor_id` is empty.

@@ -34,8 +34,8 @@ class WebDataWebhookSensor(SinceSensor):
         `poke_interval` and `soft_fail`.
     """
 
-    run = "airflow_provider_webdata.runs.sensors:WebhookSensorRun"
-    trigger_class = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
+    _run_path = "airflow_provider_webdata.runs.sensors:WebhookSensorRun"
+    _trigger_class = "airflow_provider_webdata.triggers.webhook.WebDataWebhookTrigger"
     template_fields: Sequence[str] = (
         *SinceSensor.template_fields,
         "key",
@@ -60,25 +60,26 @@ class WebDataWebhookSensor(SinceSensor):
         self.events = events
         self.job_id = job_id
         self.monitor_id = monitor_id
+        self._check_arguments()
         # Without `after`, the trigger would also accept a key's deliveries from before the DAG run.
-        self.start_in_triggerer(knows_when=after is not None, unless=key is not None and after is None)
+        self._start_in_triggerer(knows_when=after is not None, unless=key is not None and after is None)
 
-    def trigger_kwargs(self) -> dict[str, Any]:
+    def _trigger_kwargs(self) -> dict[str, Any]:
         """Return the trigger's arguments except `deadline` and those from `since`."""
         return {
             "webdata_conn_id": self.webdata_conn_id,
             "key": checked_text(self.key),
-            "events": self.event_names(),
+            "events": self._event_names(),
             "job_id": checked_text(self.job_id),
             "monitor_id": checked_text(self.monitor_id),
         }
 
-    def show_page(self) -> None:
+    def _show_page(self) -> None:
         """Link the task to the monitor's page, if there is a `monitor_id`; later to the delivery."""
         if monitor_id := checked_text(self.monitor_id):
-            self.webdata_page = monitor_page(self.webdata_conn_id, monitor_id)
+            self._webdata_page = monitor_page(self.webdata_conn_id, monitor_id)
 
-    def event_names(self) -> list[str] | None:
+    def _event_names(self) -> list[str] | None:
         """Return the rendered `events`, or None for any event."""
         names = [name for event in as_list(self.events) if (name := checked_text(event))]
         return names or None

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
+from msgspec.structs import replace
+
+from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.states.stored import Stored
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from airflow_provider_webdata.api.servers import Server
 
 WaitBy = Literal["auto", "webhook", "polling"]
@@ -65,3 +70,28 @@ class PollingPolicy(Stored, frozen=True):
         if self.keeps_safety_poll or server.retries_deliveries:
             return self.safety_poll
         return min(self.safety_poll, SINGLE_DELIVERY_SAFETY_POLL)
+
+
+def job_policy(poll_interval: float | timedelta | None = None) -> PollingPolicy:
+    """Return the policy of a wait for a job.
+
+    :param poll_interval: seconds between polls if no delivery is expected, at least 1. Default: `JOB_POLL_INTERVAL`.
+    """
+    return PollingPolicy("auto", _interval(poll_interval, JOB_POLL_INTERVAL), JOB_SAFETY_POLL)
+
+
+def check_policy(poll_interval: float | timedelta | None = None) -> PollingPolicy:
+    """Return the policy of a wait for a check.
+
+    :param poll_interval: seconds between polls if no delivery is expected, at least 1. Default: `CHECK_POLL_INTERVAL`.
+    """
+    return PollingPolicy("auto", _interval(poll_interval, CHECK_POLL_INTERVAL), CHECK_SAFETY_POLL)
+
+
+def in_worker(policy: PollingPolicy) -> PollingPolicy:
+    """Return the policy of a wait in a worker, which polls."""
+    return replace(policy, wait_by="polling")
+
+
+def _interval(given: float | timedelta | None, default: float) -> float:
+    return default if given is None else seconds("poll_interval", given, least=1)

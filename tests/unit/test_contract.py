@@ -138,9 +138,9 @@ def test_every_field_is_a_templated_parameter() -> None:
     """The request model is the list of fields; `schema_` stands for `schema`, a method of pydantic's models."""
     wrong = []
     for task in WITH_FIELDS:
-        model = getattr(models, task.request_model)
+        model = getattr(models, task._request_model)
         if model not in request_endpoints():
-            wrong.append(f"{PACKAGE}/api/endpoints.py: no endpoint has the request {task.request_model}")
+            wrong.append(f"{PACKAGE}/api/endpoints.py: no endpoint has the request {task._request_model}")
         fields = {name.rstrip("_") for name in model.model_fields} - {
             *REPLACED.get(task.__name__, ()),
             *LABELS,
@@ -148,13 +148,13 @@ def test_every_field_is_a_templated_parameter() -> None:
         signature = {*inspect.signature(task.__init__).parameters} - {"self"}
         wrong += [
             f"{file_of(task)}: {task.__name__} lacks the field {name!r}; run python -m tools.operator_fields"
-            for name in sorted(fields - (signature & {*task.request_fields}))
+            for name in sorted(fields - (signature & {*task._request_fields}))
         ]
         wrong += [
-            f"{file_of(task)}: {task.__name__} has the field {name!r}, which {task.request_model} lacks"
-            for name in sorted({*task.request_fields} - fields)
+            f"{file_of(task)}: {task.__name__} has the field {name!r}, which {task._request_model} lacks"
+            for name in sorted({*task._request_fields} - fields)
         ]
-        templated = {*(fields & {*task.request_fields}), "extra_body", "webdata_conn_id"}
+        templated = {*(fields & {*task._request_fields}), "extra_body", "webdata_conn_id"}
         wrong += [
             f"{file_of(task)}: {name!r} is missing in {task.__name__}.template_fields"
             for name in sorted(templated - {*task.template_fields})
@@ -165,11 +165,11 @@ def test_every_field_is_a_templated_parameter() -> None:
 def test_no_field_is_an_argument_with_another_meaning() -> None:
     """An argument of a base class, such as how to wait, has no field's name."""
     require(
-        f"{file_of(base)}: {base.__name__} has an argument {name!r}, which is a field of {task.request_model}"
+        f"{file_of(base)}: {base.__name__} has an argument {name!r}, which is a field of {task._request_model}"
         for task in WITH_FIELDS
         for base in task.__mro__[1:]
         if base.__module__.startswith(PACKAGE)
-        for name in sorted({*parameters(base)} & {*task.request_fields})
+        for name in sorted({*parameters(base)} & {*task._request_fields})
     )
 
 

@@ -6,42 +6,18 @@ import inspect
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import XComArg
-from airflow.sdk.bases.operator import BaseOperatorMeta
 from pydantic import ValidationError
 
 from airflow_provider_webdata.base.arguments.literal_check import field_rules, may_be_wrong
-from airflow_provider_webdata.common.coded_errors import MissingArgumentError, UnknownArgumentError
+from airflow_provider_webdata.common.coded_errors import UnknownArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.spelling import nearest
-from airflow_provider_webdata.options import Changes, Media, Option, Output, Quality, Schema, Wait
+from airflow_provider_webdata.options import Changes, Option, Quality
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-
-class CheckedArguments(BaseOperatorMeta):
-    """Metaclass of the service's tasks. Only a metaclass sees arguments that Airflow refuses before `__init__`."""
-
-    def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805
-        """Create a task.
-
-        :raises UnknownArgumentError: an argument does not exist; the message suggests the nearest one.
-        :raises MissingArgumentError: a required argument is missing.
-        :raises ArgumentError: a literal argument is invalid.
-        """
-        with naming_arguments(cls, kwargs):
-            task = super().__call__(*args, **kwargs)
-        # A mapped task checks its arguments at run time, before it sends a request.
-        if "_airflow_from_mapped" not in kwargs:
-            task.check_literals()
-            for option in vars(task).values():
-                if isinstance(option, Option):
-                    option.check_task(task)
-                    XComArg.apply_upstream_relationship(
-                        task, [getattr(option, name) for name in option.template_fields]
-                    )
-        return task
+    from airflow.sdk import BaseOperator
 
 
 # Argument names of other clients and providers: the argument that the operator must have, and the hint.
@@ -52,27 +28,27 @@ _SYNONYMS = {
     "queries": ("query", "use WebDataBatchSearchOperator for several queries"),
 }
 
-_OPTIONS: Mapping[str, type[Option]] = {
-    "changes": Changes,
-    "media": Media,
-    "output": Output,
-    "quality": Quality,
-    "result_schema": Schema,
-    "wait": Wait,
-}
+_OPTIONS: Mapping[str, type[Option]] = {"changes": Changes, "quality": Quality}
 
 
 @contextmanager
-def naming_arguments(cls: type, given: Mapping[str, Any]) -> Iterator[None]:
-    """Replace Airflow's errors about unknown and missing arguments with errors that have a code."""
+def naming_unknown(cls: type, given: Mapping[str, Any]) -> Iterator[None]:
+    """Replace Airflow's error about unknown arguments with one that suggests the nearest argument.
+
+    :param given: the arguments that no class before Airflow's own accepted, and Airflow's.
+    """
     try:
         yield
     except TypeError as error:
         if text := _unknown(cls, given):
             raise UnknownArgumentError(text) from error
-        if str(error).startswith("missing keyword argument"):
-            raise MissingArgumentError(f"{cls.__name__} {given.get('task_id')!r}: {error}") from error
         raise
+
+
+def is_from_mapped(task: BaseOperator) -> bool:
+    """Return whether a task is an instance of a mapped one, whose values are known when it runs."""
+    # Airflow has no other mark of it before `__init__` ends.
+    return bool(getattr(task, "_BaseOperator__from_mapped", False))
 
 
 def _unknown(cls: type, given: Mapping[str, Any]) -> str:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow.sdk.configuration import conf
+
 from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events, checked_pages
+from airflow_provider_webdata.base.arguments.waits import check_wait
 from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
-from airflow_provider_webdata.base.service_task import is_deferrable
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS, Wait, one_of
+from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS, one_of
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
-from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -35,8 +36,9 @@ class WebDataCreateMonitorOperator(
             "attach_webhook",
             "webhook_events",
             "wait_for_completion",
-            "wait",
             "deferrable",
+            "poll_interval",
+            "wait_timeout",
             "on_failed",
             "on_partial",
             "on_skipped",
@@ -92,11 +94,13 @@ class WebDataCreateMonitorOperator(
         has no webhook URL, and replace another webhook of the monitor. False: never.
     :param webhook_events: events to report to this Airflow: `monitor.check.completed` (default), `monitor.page`.
     :param wait_for_completion: whether to wait until a check has ended and return it.
-    :param wait: how to wait, see `Wait`. Default: poll every 60 s, or every 1500 s while a delivery is expected, for at
-        most 7 days of wall-clock time. With Airflow's task state store (3.3), the time starts with the first attempt
-        and includes retries and resumes; on 3.2, it starts again with each attempt.
-    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own
-        setting. Otherwise, the worker polls.
+    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's
+        `[operators] default_deferrable`. Otherwise, the worker polls.
+    :param poll_interval: seconds between polls, or a timedelta, at least 1. While a delivery to the inbox is expected,
+        the triggerer polls every 1500 s (60 s with a self-hosted server) in case it is lost. Default: 60.
+    :param wait_timeout: seconds to wait, or a timedelta, more than 0. It is wall-clock time: with Airflow's task state
+        store (3.3), it starts with the first attempt and includes retries and resumes; on 3.2, it starts again with
+        each attempt. Default: 7 days.
     :param on_failed: what to do with a failed check: `fail`, `accept`, or `wait` for the next one.
     :param on_partial: the same for a check with some page errors.
     :param on_skipped: the same for a skipped check.
@@ -107,7 +111,7 @@ class WebDataCreateMonitorOperator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.monitors.declare:DeclareMonitorRun"
+    _run_path = "airflow_provider_webdata.runs.monitors.declare:DeclareMonitorRun"
     operator_extra_links: Collection[BaseOperatorLink] = LINKS
 
     template_fields: Sequence[str] = (
@@ -136,8 +140,9 @@ class WebDataCreateMonitorOperator(
         attach_webhook: bool | None = None,
         webhook_events: Sequence[str] = (CHECK_COMPLETED,),
         wait_for_completion: bool = False,
-        wait: Wait | None = None,
-        deferrable: bool | None = None,
+        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
+        poll_interval: float | timedelta | None = None,
+        wait_timeout: float | timedelta | None = None,
         on_failed: Choice = "fail",
         on_partial: Choice = "accept",
         on_skipped: Choice = "wait",
@@ -145,16 +150,6 @@ class WebDataCreateMonitorOperator(
         replica_wait: float | timedelta = REPLICA_WAIT_SECONDS,
         **kwargs: Any,
     ) -> None:
-        one_of("if_exists", if_exists, ("update", "reuse", "error", "create"))
-        if monitor_id is not None and if_exists in {"error", "create"}:
-            raise ArgumentError(
-                f"monitor_id selects an existing monitor and cannot be combined with if_exists={if_exists!r}; "
-                "remove one of them"
-            )
-        if attach_webhook and webhook is not None:
-            raise ArgumentError(
-                "attach_webhook=True attaches the managed webhook; omit webhook or attach_webhook"
-            )
         super().__init__(**kwargs)
         # fields of MonitorCreateRequest, written by tools/operator_fields.py
         self.name = name
@@ -171,11 +166,36 @@ class WebDataCreateMonitorOperator(
         self.max_credits_per_month = max_credits_per_month
         self.allow_unlimited_crawl = allow_unlimited_crawl
         self.attach_webhook = attach_webhook
-        self.webhook_events = checked_events(webhook_events)
+        self.webhook_events = webhook_events
         self.wait_for_completion = wait_for_completion
-        self.deferrable = is_deferrable(deferrable)
-        self.wait = Wait.of_check(wait)
-        self.polling_policy = self.wait.policy(CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL)
-        self.criteria = CheckCriteria(on_failed=on_failed, on_partial=on_partial, on_skipped=on_skipped)
-        self.include_pages = checked_pages(include_pages)
-        self.replica_wait = seconds("replica_wait", replica_wait, zero=True)
+        self.deferrable = deferrable
+        self.poll_interval = poll_interval
+        self.wait_timeout = wait_timeout
+        self.on_failed = on_failed
+        self.on_partial = on_partial
+        self.on_skipped = on_skipped
+        self.include_pages = include_pages
+        self.replica_wait = replica_wait
+        self._check_arguments()
+
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        one_of("if_exists", self.if_exists, ("update", "reuse", "error", "create"))
+        if self.monitor_id is not None and self.if_exists in {"error", "create"}:
+            raise ArgumentError(
+                f"monitor_id selects an existing monitor and cannot be combined with if_exists={self.if_exists!r}; "
+                "remove one of them"
+            )
+        if self.attach_webhook and self.webhook is not None:
+            raise ArgumentError(
+                "attach_webhook=True attaches the managed webhook; omit webhook or attach_webhook"
+            )
+        seconds("replica_wait", self.replica_wait, least=0)
+        check_wait(self.poll_interval, self.wait_timeout)
+        self._criteria()
+        checked_pages(self.include_pages)
+        checked_events(self.webhook_events)
+
+    def _criteria(self) -> CheckCriteria:
+        return CheckCriteria(on_failed=self.on_failed, on_partial=self.on_partial, on_skipped=self.on_skipped)

@@ -16,8 +16,9 @@ class WebDataDeleteMonitorOperator(ExistingMonitorOperator):
     :param kwargs: arguments of `ExistingMonitorOperator`; `monitor_id` or `monitor_name` selects the monitor.
     """
 
-    run = "airflow_provider_webdata.runs.monitors.manage:DeleteMonitorRun"
+    _run_path = "airflow_provider_webdata.runs.monitors.manage:DeleteMonitorRun"
 
     def __init__(self, *, ignore_missing: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.ignore_missing = ignore_missing
+        self._check_arguments()

@@ -24,7 +24,7 @@ class WebDataListMonitorsOperator(WebDataOperator):
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.monitors.manage:ListMonitorsRun"
+    _run_path = "airflow_provider_webdata.runs.monitors.manage:ListMonitorsRun"
     template_fields: Sequence[str] = (*WebDataOperator.template_fields, "status", "name_pattern", "limit")
 
     def __init__(
@@ -39,3 +39,4 @@ class WebDataListMonitorsOperator(WebDataOperator):
         self.status = status
         self.name_pattern = name_pattern
         self.limit = limit
+        self._check_arguments()

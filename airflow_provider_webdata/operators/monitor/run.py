@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from airflow.sdk.configuration import conf
+
 from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events, checked_pages
+from airflow_provider_webdata.base.arguments.waits import check_wait
 from airflow_provider_webdata.base.monitor_operator import ExistingMonitorOperator
-from airflow_provider_webdata.base.service_task import is_deferrable
-from airflow_provider_webdata.options import Wait, one_of
+from airflow_provider_webdata.options import one_of
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
-from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import timedelta
 
     from airflow_provider_webdata.states.checks import Choice
 
@@ -31,11 +33,13 @@ class WebDataRunMonitorOperator(ExistingMonitorOperator):
         to this Airflow. Default: leave the monitor unchanged.
     :param webhook_events: events to report to this Airflow: `monitor.check.completed` (default), `monitor.page`.
     :param wait_for_completion: whether to wait until a check has ended and return it.
-    :param wait: how to wait, see `Wait`. Default: poll every 60 s, or every 1500 s while a delivery is expected, for at
-        most 7 days of wall-clock time. With Airflow's task state store (3.3), the time starts with the first attempt
-        and includes retries and resumes; on 3.2, it starts again with each attempt.
-    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's own
-        setting. Otherwise, the worker polls.
+    :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's
+        `[operators] default_deferrable`. Otherwise, the worker polls.
+    :param poll_interval: seconds between polls, or a timedelta, at least 1. While a delivery to the inbox is expected,
+        the triggerer polls every 1500 s (60 s with a self-hosted server) in case it is lost. Default: 60.
+    :param wait_timeout: seconds to wait, or a timedelta, more than 0. It is wall-clock time: with Airflow's task state
+        store (3.3), it starts with the first attempt and includes retries and resumes; on 3.2, it starts again with
+        each attempt. Default: 7 days.
     :param on_failed: what to do with a failed check: `fail`, `accept`, or `wait` for the next one.
     :param on_partial: the same for a check with some page errors.
     :param on_skipped: the same for a skipped check.
@@ -44,7 +48,7 @@ class WebDataRunMonitorOperator(ExistingMonitorOperator):
     :param kwargs: arguments of `ExistingMonitorOperator`; `monitor_id` or `monitor_name` selects the monitor.
     """
 
-    run = "airflow_provider_webdata.runs.monitors.run_monitor:RunMonitorRun"
+    _run_path = "airflow_provider_webdata.runs.monitors.run_monitor:RunMonitorRun"
 
     def __init__(
         self,
@@ -53,22 +57,37 @@ class WebDataRunMonitorOperator(ExistingMonitorOperator):
         attach_webhook: bool = False,
         webhook_events: Sequence[str] = (CHECK_COMPLETED,),
         wait_for_completion: bool = False,
-        wait: Wait | None = None,
-        deferrable: bool | None = None,
+        deferrable: bool = conf.getboolean("operators", "default_deferrable", fallback=False),
+        poll_interval: float | timedelta | None = None,
+        wait_timeout: float | timedelta | None = None,
         on_failed: Choice = "fail",
         on_partial: Choice = "accept",
         on_skipped: Choice = "fail",
         include_pages: bool | str | Sequence[str] = False,
         **kwargs: Any,
     ) -> None:
-        one_of("if_running", if_running, ("return", "error"))
         super().__init__(**kwargs)
         self.wait_for_completion = wait_for_completion
-        self.deferrable = is_deferrable(deferrable)
-        self.wait = Wait.of_check(wait)
-        self.polling_policy = self.wait.policy(CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL)
-        self.criteria = CheckCriteria(on_failed=on_failed, on_partial=on_partial, on_skipped=on_skipped)
-        self.include_pages = checked_pages(include_pages)
+        self.deferrable = deferrable
+        self.poll_interval = poll_interval
+        self.wait_timeout = wait_timeout
+        self.on_failed = on_failed
+        self.on_partial = on_partial
+        self.on_skipped = on_skipped
+        self.include_pages = include_pages
         self.if_running = if_running
         self.attach_webhook = attach_webhook
-        self.webhook_events = checked_events(webhook_events)
+        self.webhook_events = webhook_events
+        self._check_arguments()
+
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        one_of("if_running", self.if_running, ("return", "error"))
+        check_wait(self.poll_interval, self.wait_timeout)
+        self._criteria()
+        checked_pages(self.include_pages)
+        checked_events(self.webhook_events)
+
+    def _criteria(self) -> CheckCriteria:
+        return CheckCriteria(on_failed=self.on_failed, on_partial=self.on_partial, on_skipped=self.on_skipped)

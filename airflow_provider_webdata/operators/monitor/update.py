@@ -32,7 +32,7 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
     :param kwargs: arguments of `ExistingMonitorOperator`; `monitor_id` or `monitor_name` selects the monitor.
     """
 
-    run = "airflow_provider_webdata.runs.monitors.manage:UpdateMonitorRun"
+    _run_path = "airflow_provider_webdata.runs.monitors.manage:UpdateMonitorRun"
 
     def __init__(
         self,
@@ -62,3 +62,4 @@ class WebDataUpdateMonitorOperator(ExistingMonitorOperator, fields=RequestFields
         self.retention_days = retention_days
         self.webhook = webhook
         # end of fields
+        self._check_arguments()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import timedelta
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.models import BatchScrapeRequest
 from airflow_provider_webdata.api.servers import NO_LINKS
+from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.jobs.plan_calls import PlanCalls
@@ -95,12 +97,12 @@ class IncrementalCrawlRun(JobRun):
             task.map_options or {},
             task.sitemap_url,
             task.max_sitemaps,
-            task.refresh_after,
+            timedelta(seconds=seconds("refresh_after", task.refresh_after, least=0)),
             self.publication.seen.changes.ignore_query,
         )
 
     def _fields(self, urls: Sequence[str]) -> dict[str, Any]:
-        return {**self.task.field_values(), "urls": urls}
+        return {**self.task._field_values(), "urls": urls}
 
     def _new_plan(self) -> Plan:
         site, seen = self._site, self.publication.seen

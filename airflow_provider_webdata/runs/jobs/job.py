@@ -13,7 +13,7 @@ from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import WebDataError, trimmed
 from airflow_provider_webdata.api.prices import page_extras
-from airflow_provider_webdata.common.arguments import checked_text
+from airflow_provider_webdata.common.arguments import checked_text, seconds
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
@@ -31,13 +31,14 @@ from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.outside_handler import run_outside_handler
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
-from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
+from airflow_provider_webdata.runs.wait_run import WaitRun
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few, name_of
 from airflow_provider_webdata.states.outcomes import JobOutcome
 from airflow_provider_webdata.states.shortfalls import shortfalls
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
+from airflow_provider_webdata.waiting.policy import in_worker, job_policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -65,7 +66,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def __init__(self, task: WebDataJobOperator, context: Context) -> None:
         super().__init__(task, context)
-        self.kind: JobKind = task.job_kind
+        self.kind: JobKind = task._job_kind
         self.operation = self.kind
         self._running: str | None = None
         self._stop_reason: str | None = None
@@ -73,9 +74,12 @@ class JobRun(WaitRun[JobOutcome]):
 
     # Hooks for subclasses.
 
+    def check(self) -> None:
+        """Fail the task before any call is billed."""
+
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
         """Return the model of the request, and its fields without a managed webhook."""
-        return getattr(models, self.task.request_model), self.task.field_values()
+        return getattr(models, self.task._request_model), self.task._field_values()
 
     @cached_property
     def body(self) -> Mapping[str, Any]:
@@ -125,18 +129,6 @@ class JobRun(WaitRun[JobOutcome]):
         if not self.task.wait_for_completion:
             return job.job_id
         return self._wait(start, job)
-
-    def check(self) -> None:
-        """Fail the task before any call is billed."""
-        task = self.task
-        self.check_max_error_ratio(self.task.max_error_ratio)
-        waits_for_delivery = task.wait_for_completion and task.polling_policy.wait_by == "webhook"
-        if waits_for_delivery and not self.managed_webhook().is_possible:
-            self.refuse(
-                "Wait(by='webhook') requires a job that reports to this Airflow, but connection "
-                f"{task.webdata_conn_id!r} has no webhook_url with a webhook_secret or signing_secret, or the task "
-                "sets another webhook. Set these fields, remove the webhook, or use Wait(by='polling')"
-            )
 
     def resume_with(self, outcome: JobOutcome) -> Any:
         """Finish the task with the outcome of its wait in the triggerer."""
@@ -273,7 +265,7 @@ class JobRun(WaitRun[JobOutcome]):
 
         :param origin: the DAG and the task, for its metadata.
         """
-        attach, has_own = self.task.attach_webhook, self.task.field_values().get("webhook") is not None
+        attach, has_own = self.task.attach_webhook, self.task._field_values().get("webhook") is not None
         if attach and has_own:
             self.refuse("attach_webhook=True and webhook are mutually exclusive; remove one of them")
         if attach is None and has_own:
@@ -281,7 +273,7 @@ class JobRun(WaitRun[JobOutcome]):
         return ManagedWebhook(self.hook.get_settings(), attach, events_to_ask_for(self.kind), origin)
 
     def _show(self, job: TaskJob) -> None:
-        self.task.webdata_job_id = job.job_id
+        self.task._webdata_job_id = job.job_id
         values: dict[str, Any] = {"job_id": job.job_id}
         if job.invalid_urls:
             values[_INVALID_URLS] = job.invalid_urls
@@ -302,27 +294,27 @@ class JobRun(WaitRun[JobOutcome]):
                 return self.publish_job(job.job_id)
             return self._finish(job.view.outcome("polling"))
         resumed = start.deadline is not None
-        deadline = start.deadline or time.time() + task.wait.seconds(JOB_WAIT_SECONDS)
+        limit = JOB_WAIT_SECONDS if task.wait_timeout is None else seconds("wait_timeout", task.wait_timeout)
+        deadline = start.deadline or time.time() + limit
         if not resumed:
             start.set_deadline(deadline)
+        policy = job_policy(task.poll_interval)
         if task.deferrable:
             trigger_kwargs = {
                 "webdata_conn_id": task.webdata_conn_id,
                 "kind": self.kind,
                 "job_id": job.job_id,
                 # Without a webhook, no delivery comes.
-                "policy": (
-                    task.polling_policy if job.reports else in_worker(task.polling_policy)
-                ).serialize(),
+                "policy": (policy if job.reports else in_worker(policy)).serialize(),
                 "reports": job.reports,
-                "cancel_on_kill": task.wait.cancel_on_kill,
+                "cancel_on_kill": task.cancel_on_kill,
                 "credit_limit": self._watched_limit,
             }
             self.defer_until(deadline, WebDataJobTrigger, trigger_kwargs, resumed=resumed)
         target = JobTarget(
             self.kind,
             job.job_id,
-            in_worker(self.task.polling_policy),
+            in_worker(policy),
             self.log,
             credit_limit=self._watched_limit,
         )
@@ -384,7 +376,7 @@ class JobRun(WaitRun[JobOutcome]):
         try:
             # The end of the attempt is no timeout of the wait: in a worker, Airflow calls `on_kill`.
             ends_attempt = outcome.by == EXECUTION_TIMEOUT
-            wanted = self.task.wait.cancel_on_kill if ends_attempt else self.task.wait.cancel_on_timeout
+            wanted = self.task.cancel_on_kill or not ends_attempt
             if self._cancel(self.hook, job_id, wanted):
                 if not has_pages:
                     billed = "; its work until then is billed" if self._bills() else ""
@@ -422,7 +414,7 @@ class JobRun(WaitRun[JobOutcome]):
         """Cancel a job that this task abandons, like `on_kill`, and record its cost."""
         status: Mapping[str, Any] = {}
         try:
-            if self.task.wait.cancel_on_kill and self.hook.cancel_job(kind, job_id):
+            if self.task.cancel_on_kill and self.hook.cancel_job(kind, job_id):
                 self.log.info("Job %s was canceled", job_id)
             status = self.hook.job_status(kind, job_id, limit=1).to_wire()
         except WebDataError as error:
@@ -437,7 +429,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def _cancel_killed(self) -> None:
         job_id, self._running = self._running, None
-        if job_id is None or not self.task.wait.cancel_on_kill:
+        if job_id is None or not self.task.cancel_on_kill:
             return
         try:
             # The signal may interrupt a call of the task's own hook.

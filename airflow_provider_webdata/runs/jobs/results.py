@@ -27,6 +27,7 @@ from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailure
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
 from airflow_provider_webdata.runs.publishing.step import Results
+from airflow_provider_webdata.runs.publishing.validate import rows_path
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
 
 if TYPE_CHECKING:
@@ -353,8 +354,7 @@ class JobResult:
 
     @property
     def _rows_path(self) -> list[str]:
-        schema = self._task.result_schema
-        return [] if schema is None else schema.rows_path
+        return rows_path(getattr(self._task, "result_rows", None))
 
     def _publish_answer(self, inputs: Sequence[str]) -> Any:
         answer = self._ended_status()

@@ -10,24 +10,27 @@ from airflow.sdk.exceptions import AirflowSkipException
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError, trimmed
+from airflow_provider_webdata.base.arguments.monitor_arguments import checked_pages
+from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.stored_record import Epoch, Moment  # noqa: TC001 - msgspec reads the annotations
-from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.state import TaskState
-from airflow_provider_webdata.runs.wait_run import WaitRun, in_worker
+from airflow_provider_webdata.runs.wait_run import WaitRun
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over
 from airflow_provider_webdata.states.jobs import first_few
 from airflow_provider_webdata.states.outcomes import CheckOutcome
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting.check_target import CheckTarget
+from airflow_provider_webdata.waiting.policy import check_policy, in_worker
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from datetime import timedelta
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonitorOperator
@@ -73,14 +76,6 @@ class CheckRun(CheckWaitRun):
 
     task: WebDataRunMonitorOperator | WebDataCreateMonitorOperator
 
-    def require_deliveries(self) -> None:
-        """Fail the task before any call is billed if it would wait for deliveries that cannot arrive."""
-        if not self.task.wait_for_completion or self.task.polling_policy.wait_by != "webhook":
-            return
-        settings = self.hook.get_settings()
-        if not can_receive(settings):
-            self.refuse(no_deliveries_reason(settings))
-
     def wait_for_check(self, monitor_id: str, check_id: str | None) -> Any:
         """Wait for a check, in the triggerer or here, and return it.
 
@@ -93,17 +88,15 @@ class CheckRun(CheckWaitRun):
                 "monitor_id": monitor_id,
                 "check_id": check_id,
                 "after": after.isoformat(),
-                "policy": self.task.polling_policy.serialize(),
-                "criteria": self.task.criteria.serialize(),
+                "policy": check_policy(self.task.poll_interval).serialize(),
+                "criteria": self.task._criteria().serialize(),
             }
             self.defer_until(deadline, WebDataMonitorCheckTrigger, trigger_kwargs, resumed=resumed)
-        queue = CheckQueue(self.task.criteria, after, check_id)
-        outcome = self.wait_here(
-            CheckTarget(monitor_id, queue, in_worker(self.task.polling_policy), self.log), deadline
-        )
+        queue = CheckQueue(self.task._criteria(), after, check_id)
+        policy = in_worker(check_policy(self.task.poll_interval))
+        outcome = self.wait_here(CheckTarget(monitor_id, queue, policy, self.log), deadline)
         if outcome.status == "timeout":
-            limit = self.task.wait.seconds(CHECK_WAIT_SECONDS)
-            outcome = replace(outcome, message=f"{outcome.message} ({limit:g} s)")
+            outcome = replace(outcome, message=f"{outcome.message} ({self._limit:g} s)")
         self.judge(outcome)
         return self.result_of(outcome)
 
@@ -111,13 +104,18 @@ class CheckRun(CheckWaitRun):
         """Return the check, with wire names, and the requested pages."""
         return check_with_pages(self, outcome, self.task.include_pages, self.task.replica_wait)
 
+    @property
+    def _limit(self) -> float:
+        given = self.task.wait_timeout
+        return CHECK_WAIT_SECONDS if given is None else seconds("wait_timeout", given)
+
     def _span(self) -> tuple[datetime, float, bool]:
         """Return the start of the wait, its end (seconds since the epoch), and whether it is resumed."""
         now = datetime.now(timezone.utc)
         state = TaskState(self.context, "webdata_wait", _WaitState(None, None))
         if (after := state.record.after) is not None and state.record.deadline is not None:
             return after, state.record.deadline, True
-        deadline = now.timestamp() + self.task.wait.seconds(CHECK_WAIT_SECONDS)
+        deadline = now.timestamp() + self._limit
         run_start = state.attempt.run_start
         if state.began and run_start is not None:
             # The start of the first attempt's wait is unknown. Include checks that ended since the run's start.
@@ -140,8 +138,8 @@ def report_credits(run: Run, check_id: str, check: Mapping[str, Any]) -> None:
 def check_with_pages(
     run: Run,
     outcome: CheckOutcome,
-    pages: PagesWanted,
-    replica_wait: float = REPLICA_WAIT_SECONDS,
+    include_pages: bool | str | Sequence[str],
+    replica_wait: float | timedelta = REPLICA_WAIT_SECONDS,
 ) -> dict[str, Any]:
     """Report the credits of a finished check; return it with wire names, and on request its pages with diffs and
     judgments.
@@ -149,10 +147,10 @@ def check_with_pages(
     All result pages are fetched. Header values are replaced by `***`.
 
     :param outcome: the outcome of the wait.
-    :param pages: selects the pages under `pages`; False omits the key.
-    :param replica_wait: maximum seconds until the service shows the check as finished.
+    :param include_pages: selects the pages under `pages`; False omits the key.
+    :param replica_wait: maximum seconds, or a timedelta, until the service shows the check as finished.
     """
-    hook = run.hook
+    hook, pages = run.hook, checked_pages(include_pages)
     monitor_id, check_id = outcome.monitor_id, outcome.check_id
     seen: list[Mapping[str, Any]] = []
     missing: list[NotFoundError] = []

@@ -10,6 +10,7 @@ from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
+from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.common.xcom_keys import APPLIED_SCHEDULE
@@ -98,7 +99,6 @@ class DeclareMonitorRun(CheckRun):
             _refuse_unlimited_crawls(request)
         extra = checked_extra_body(self.task, CREATE_MONITOR.label) or {}
         declared = Declaration(request, extra, self._managed_webhook(request, extra))
-        self.require_deliveries()
 
         intent = Intent(self.context, "webdata_monitor")
         outcome = self._existing_monitor(declared, intent) or self._created_monitor(declared, intent)
@@ -115,7 +115,7 @@ class DeclareMonitorRun(CheckRun):
             managed = ManagedWebhook(
                 self.hook.get_settings(),
                 self.task.attach_webhook,
-                self.task.webhook_events,
+                checked_events(self.task.webhook_events),
                 origin,
                 monitor_name=str(extra.get("name", request.name)),
             )
@@ -126,7 +126,7 @@ class DeclareMonitorRun(CheckRun):
         return None
 
     def _answer(self, monitor: Monitor) -> Any:
-        self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
+        self.task._webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
         wire = monitor.to_wire(mask_headers=True)
         if monitor.status == "paused":
             self.log.warning("Monitor %s is paused and runs no checks", monitor.id)

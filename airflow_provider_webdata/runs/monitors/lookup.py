@@ -9,6 +9,8 @@ from airflow_provider_webdata.runs.failures import MonitorConflictError, Monitor
 from airflow_provider_webdata.runs.replica import until_found, until_visible
 
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from airflow_provider_webdata.api.models import Monitor
     from airflow_provider_webdata.base.monitor_operator import ExistingMonitorOperator
     from airflow_provider_webdata.hooks.webdata import WebDataHook
@@ -20,13 +22,13 @@ def monitors_named(hook: WebDataHook, name: str) -> list[Monitor]:
     return [monitor for monitor in hook.iter_monitors() if (monitor.name or "").strip() == name.strip()]
 
 
-def visible_monitor(hook: WebDataHook, monitor_id: str, seconds: float) -> Monitor | None:
+def visible_monitor(hook: WebDataHook, monitor_id: str, replica_wait: float | timedelta) -> Monitor | None:
     """Return a monitor that should exist, or None if it stays missing.
 
-    :param seconds: maximum seconds to spend.
+    :param replica_wait: maximum seconds to spend, or a timedelta.
     """
     try:
-        return until_visible(lambda: hook.get_monitor(monitor_id), seconds)
+        return until_visible(lambda: hook.get_monitor(monitor_id), replica_wait)
     except NotFoundError:
         return None
 

@@ -31,16 +31,16 @@ class UpdateMonitorRun(Run):
         """Update the given fields and return the monitor with wire names."""
         extra_body = checked_extra_body(self.task, UPDATE_MONITOR.label) or {}
         fields: dict[str, Any] = {}
-        if not extra_body or self.task.field_values():
+        if not extra_body or self.task._field_values():
             request = valid_request(
-                self.task, MonitorUpdateRequest, UPDATE_MONITOR.label, self.task.field_values()
+                self.task, MonitorUpdateRequest, UPDATE_MONITOR.label, self.task._field_values()
             )
             # Later code handles the model's other warnings (ids, judgeEnabled, schedule).
             for warning in request.webhook.warnings() if request.webhook is not None else ():
                 self.log.warning("%s: %s", UPDATE_MONITOR.label, warning)
             fields = request.to_wire()
         monitor = required_monitor(self, self.task)
-        self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
+        self.task._webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
         patch = complete_update({**fields, **extra_body}, monitor.to_wire())
         self.log.info("Updating %s of monitor %s", ", ".join(patch), monitor.id)
         return self.hook.update_monitor(monitor.id, extra_body=patch).to_wire(mask_headers=True)

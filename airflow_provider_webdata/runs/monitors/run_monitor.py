@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import ConflictError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.api.monitor_diff import monitor_changes
+from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.runs.failures import MonitorConflictError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
@@ -26,11 +27,10 @@ class RunMonitorRun(CheckRun):
 
     def call(self) -> Any:
         """Start a check, or find the running one, and return it with wire names."""
-        self.require_deliveries()
         intent = Intent(self.context, "webdata_check")
         monitor_id = self._ready_monitor()
         check = self._started_before(monitor_id, intent) or self._start(monitor_id, intent)
-        self.task.webdata_page = monitor_page(self.task.webdata_conn_id, monitor_id, check.id)
+        self.task._webdata_page = monitor_page(self.task.webdata_conn_id, monitor_id, check.id)
         self.push(monitor_id=monitor_id, check_id=check.id)
         if not self.task.wait_for_completion:
             return check.to_wire(mask_headers=True)
@@ -43,7 +43,9 @@ class RunMonitorRun(CheckRun):
         monitor = required_monitor(self, self.task)
         if not self.task.attach_webhook:
             return monitor.id
-        webhook = ManagedWebhook(self.hook.get_settings(), True, self.task.webhook_events).of(monitor)
+        webhook = ManagedWebhook(self.hook.get_settings(), True, checked_events(self.task.webhook_events)).of(
+            monitor
+        )
         changes = monitor_changes({"webhook": webhook}, monitor.to_wire()) if webhook else None
         if changes:
             self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))

@@ -1,4 +1,4 @@
-"""Media of items, downloaded before their links expire; see `options.Media`."""
+"""Media of items, downloaded before their links expire."""
 
 from __future__ import annotations
 
@@ -19,32 +19,33 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.options import Media
     from airflow_provider_webdata.runs.publishing.step import Results
 
 
 class KeepMedia(Step):
-    """Downloads media to a folder and replaces their links."""
+    """Downloads media to a folder and replaces their links.
+
+    :param folder: path or URL of the folder.
+    :param max_mb: maximum size of a file in MiB; larger ones are not kept.
+    """
 
     pushes_summary = False
 
-    def __init__(self, media: Media, connection: Callable[[], ConnectionSettings], log: Any) -> None:
-        self._media = media
+    def __init__(
+        self, folder: str, max_mb: float, connection: Callable[[], ConnectionSettings], log: Any
+    ) -> None:
+        self.folder = folder
+        self._max_bytes = int(max_mb * 2**20)
         self._connection = connection
         self._log = log
         self._report = MediaReport()
         self._names: dict[str, str] = {}
 
-    @property
-    def folder(self) -> str:
-        """Path or URL of the folder."""
-        return str(self._media.folder)
-
     def prepare(self) -> None:
         """Check the folder."""
-        if checked_text(self._media.folder) is None:
-            raise OutputError(f"media must name a folder (given after rendering: {self._media.folder!r})")
-        check_folder(str(self._media.folder))
+        if checked_text(self.folder) is None:
+            raise OutputError(f"media_to must name a folder (given after rendering: {self.folder!r})")
+        check_folder(self.folder)
 
     def transform(self, results: Results) -> Results:
         """Return the items with their media links replaced, a few at a time."""
@@ -58,14 +59,14 @@ class KeepMedia(Step):
         :param items: a part of the results.
         :param report: counts of kept and failed files, updated.
         """
-        return keep_media(items, str(self._media.folder), self.settings(), report, self._names)
+        return keep_media(items, self.folder, self.settings(), report, self._names)
 
     def settings(self) -> MediaSettings:
         """Return the settings for fetching media."""
         connection = self._connection()
         client = connection.client
         return MediaSettings(
-            max_bytes=int(self._media.max_mb * 2**20),
+            max_bytes=self._max_bytes,
             verify=client.verify,
             ca_file=client.ca_file,
             proxy=client.proxy,
@@ -86,7 +87,7 @@ class KeepMedia(Step):
         if report.failed:
             errors = trimmed("; ".join(report.errors), 2000)
             self._log.warning("%d media files were not kept: %s", report.failed, errors)
-        self._log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self._media.folder)
+        self._log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self.folder)
 
     def _counted(self, items: Iterable[Any]) -> Iterator[Any]:
         report = self._report

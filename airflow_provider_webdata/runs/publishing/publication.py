@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.item_urls import url_of
-from airflow_provider_webdata.options import Output, Schema
+from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
@@ -24,7 +24,7 @@ from airflow_provider_webdata.runs.publishing.compare import Compare
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.quality import Measure
 from airflow_provider_webdata.runs.publishing.step import Step
-from airflow_provider_webdata.runs.publishing.validate import Validate
+from airflow_provider_webdata.runs.publishing.validate import ExpectedSchema, Validate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
-    from airflow_provider_webdata.options import Changes, Media, Quality
     from airflow_provider_webdata.results.lineage import Measurements
     from airflow_provider_webdata.runs.failures import RejectedResultsError
     from airflow_provider_webdata.runs.publishing.step import Results
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 
 class Flatten(Step):
-    """Flattens pages, search results, and links to documents; see `options.Output`."""
+    """Flattens pages, search results, and links to documents."""
 
     def __init__(self, log: Any) -> None:
         self._log = log
@@ -51,7 +50,7 @@ class Flatten(Step):
         """Return the documents."""
         if results.kind in ("generic", "provider_record"):
             self._log.warning(
-                "Output(documents=True) has no effect: the results are not pages, search results, or links"
+                "documents=True has no effect: the results are not pages, search results, or links"
             )
             return results
         items = flat_documents(results.items, results.source)
@@ -82,20 +81,25 @@ class Publication:
     ) -> None:
         self.context = context
         self._log = log = task.log
-        self._output: Output = getattr(task, "output_to", None) or Output()
-        media: Media | None = getattr(task, "media", None)
-        changes: Changes | None = getattr(task, "changes", None)
-        quality: Quality | None = getattr(task, "quality", None)
-        self.path = None if self._output.path is None else str(self._output.path)
+        path: Any = getattr(task, "save_to", None)
+        folder: Any = getattr(task, "media_to", None)
+        changes = Changes.of(getattr(task, "changes", None))
+        quality = Quality.of(getattr(task, "quality", None))
+        schema = ExpectedSchema(
+            getattr(task, "result_schema", None),
+            getattr(task, "result_rows", None),
+            fails=getattr(task, "on_invalid_result", "keep") == "fail",
+        )
+        self.path = None if path is None else str(path)
         self.compare = None if changes is None else Compare(changes, context, log)
         measure = None if quality is None else Measure(quality, context, log, self.compare, self.path)
-        self.media = None if media is None else KeepMedia(media, connection, log)
+        self.media = None if folder is None else KeepMedia(str(folder), task.max_media_mb, connection, log)
         steps = (
             measure,
             self.compare,
-            Validate(getattr(task, "result_schema", None) or Schema(), request, log),
+            Validate(schema, request, log),
             self.media,
-            Flatten(log) if self._output.documents else None,
+            Flatten(log) if getattr(task, "documents", False) else None,
         )
         self._steps: Sequence[Step] = [step for step in steps if step is not None]
         self.summary: dict[str, Any] = {}
@@ -123,10 +127,10 @@ class Publication:
         :raises OutputError: an option is invalid.
         """
         if self.path is not None:
-            if is_shared(self.context, "output", "output_to"):
+            if is_shared(self.context, "save_to"):
                 raise OutputError(
                     f"all instances of the mapped task write to {self.path}, and each would replace the file of the "
-                    "others. Add {{ ti.map_index }} to the path in output"
+                    "others. Add {{ ti.map_index }} to the path in save_to"
                 )
             check_output(self.path)
         # The comparison claims its folder after all other steps.
@@ -138,7 +142,7 @@ class Publication:
 
         With a file, the items are written one at a time, and the XCom is the summary with `path`, `count`, and `bytes`.
         Otherwise it is the value that `value` returns, or the summary with `count` and the items under `data`; a
-        warning about a large XCom recommends `output`. Rejected results are written to the quarantine only.
+        warning about a large XCom recommends `save_to`. Rejected results are written to the quarantine only.
 
         :param value: builds the XCom from the items and the summary, with `count`, `media`, ....
         """

@@ -1,11 +1,11 @@
-"""Validation of structured results against the task's or the request's schema; see `options.Schema`."""
+"""Validation of structured results against the task's or the request's schema."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.coded_errors import brief
@@ -27,17 +27,29 @@ from airflow_provider_webdata.runs.publishing.step import Step
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from airflow_provider_webdata.options import Schema
     from airflow_provider_webdata.runs.publishing.step import Results
 
 _MAX_LISTED = 100
 _MAX_PROBLEM_LENGTH = 300
 
 
+class ExpectedSchema(NamedTuple):
+    """What a task's arguments say about the schema of its results.
+
+    :param schema: `result_schema`; None: the schema that the request contains, if any.
+    :param rows: `result_rows`.
+    :param fails: whether an invalid result fails the task.
+    """
+
+    schema: Mapping[str, Any] | type | str | None
+    rows: str | None
+    fails: bool
+
+
 class Validate(Step):
     """Marks the items that do not match the schema, if there is one."""
 
-    def __init__(self, option: Schema, request: Callable[[], Mapping[str, Any]], log: Any) -> None:
+    def __init__(self, option: ExpectedSchema, request: Callable[[], Mapping[str, Any]], log: Any) -> None:
         self._option = option
         self._request = request
         self._log = log
@@ -51,7 +63,7 @@ class Validate(Step):
             return ResultSchema.of(self._option.schema)
         found = requested_schema(self._request())
         try:
-            return None if found is None else ResultSchema(found, rows=self._option.rows_path)
+            return None if found is None else ResultSchema(found, rows=rows_path(self._option.rows))
         except OutputError as error:
             self._log.warning("The results are not validated by the request's schema: %s", brief(error))
             return None
@@ -106,8 +118,8 @@ class Validate(Step):
             self._log.info("All %d results are valid", self._counts["checked"])
 
     def verdict(self) -> None:
-        """Fail the task if an item is invalid and `on_invalid` is `fail`."""
-        if self._option.on_invalid == "fail" and self._counts["invalid"]:
+        """Fail the task if an item is invalid and `on_invalid_result` is `fail`."""
+        if self._option.fails and self._counts["invalid"]:
             raise InvalidResultsError(f"{self._summary()}; all results are published anyway, and are in XCom")
 
     def _summary(self) -> str:
@@ -117,6 +129,14 @@ class Validate(Step):
         )
         count = f"{self._counts['invalid']} of {self._counts['checked']} results are invalid"
         return f"{count}: {trimmed(shown, 2000)}"
+
+
+def rows_path(rows: str | None) -> list[str]:
+    """Return the keys of the path to the list of results in an agent's data.
+
+    :param rows: the argument `result_rows`, such as `answer.companies`.
+    """
+    return [] if rows is None else rows.split(".")
 
 
 def _failure(item: Any, kind: str) -> str | None:

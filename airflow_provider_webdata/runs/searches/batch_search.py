@@ -181,7 +181,7 @@ class BatchSearchRun(Run):
         task, settings = self.task, self.hook.get_settings()
         shared = settings.client.max_concurrency or task.max_concurrency
         # Without stored results, a rescheduled task would be billed for everything again: the worker waits instead.
-        patience = settings.client.retry_budget if kept.lasts else task.rate_limit_timeout
+        patience = settings.client.retry_budget if kept.lasts else self.patience
         return SearchBatch(
             settings,
             min(task.max_concurrency, shared),
@@ -202,7 +202,7 @@ class BatchSearchRun(Run):
             # Parsed alone first: it may spell a field name differently than the arguments do.
             alone = body_for(SearchRequest, given, OPERATION)
             own = {name: getattr(alone, name) for name in alone.model_fields_set}
-        return valid_request(self.task, SearchRequest, OPERATION, {**self.task.field_values(), **own})
+        return valid_request(self.task, SearchRequest, OPERATION, {**self.task._field_values(), **own})
 
     def _too_many(self, tally: Tally, most: float) -> str | None:
         """Return a message if more searches failed than allowed, or None."""

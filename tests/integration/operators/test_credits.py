@@ -191,14 +191,14 @@ def undeliverable(operator: Any) -> Any:
     def fail(*_: Any, **__: Any) -> None:
         raise OSError("the disk is full")
 
-    new_run = operator.new_run
+    new_run = operator._new_run
 
     def failing_run(context: Any) -> Any:
         run = new_run(context)
         run.publish = fail
         return run
 
-    operator.deliver, operator.new_run = fail, failing_run
+    operator.deliver, operator._new_run = fail, failing_run
     return operator
 
 
@@ -450,7 +450,7 @@ def test_what_was_known_already_is_saved(here: SandboxServer) -> None:
     ti = TaskInstance()
     task = WebDataCrawlOperator(task_id="t", url="https://a.example/")
     context: Any = context_of(ti, StateStore())
-    task.new_run(context).ledger.settle(Cost(0, saved=374), "crawl")
+    task._new_run(context).ledger.settle(Cost(0, saved=374), "crawl")
     assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["saved"]) == (0, 374)
 
 
@@ -526,7 +526,7 @@ def lose_first_answer(context):
 
     task = context["task"]
     task.__dict__.pop("new_run", None)
-    new_run = task.new_run
+    new_run = task._new_run
 
     def failing_run(context):
         run = new_run(context)

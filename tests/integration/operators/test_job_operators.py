@@ -63,7 +63,7 @@ def special(operator, method, act):
     left = [act]
 
     def new_run(self, context):
-        run = super(made, self).new_run(context)
+        run = super(made, self)._new_run(context)
         real = getattr(run, method)
 
         def once(*args, **kwargs):

@@ -50,7 +50,7 @@ class Dying(WebDataRunMonitorOperator):
     left = [1]
 
     def new_run(self, context):
-        run = super().new_run(context)
+        run = super()._new_run(context)
         real = run.wait_for_check
 
         def once(*args):
@@ -231,7 +231,7 @@ class Dying(WebDataRunMonitorOperator):
     """An operator whose worker dies, late, when it begins to wait."""
 
     def new_run(self, context: Any) -> Any:
-        run = super().new_run(context)
+        run = super()._new_run(context)
 
         def die(*arguments: Any) -> Any:
             if self.params["left"]:

@@ -129,7 +129,7 @@ def test_fuzz_of_a_start(record: dict[str, Any]) -> None:
 def waited(store: StateStore) -> None:
     task = WebDataRunMonitorOperator(task_id="t", monitor_id="m", deferrable=True)
     with suppress(TaskDeferred):
-        task.new_run(context(store)).wait_for_check("m", None)
+        task._new_run(context(store)).wait_for_check("m", None)
 
 
 def test_fuzz_of_a_wait() -> None:

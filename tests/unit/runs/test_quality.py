@@ -62,7 +62,7 @@ def delivered(
 ) -> tuple[Any, dict[str, Any], Any]:
     """Deliver results, and return the task's XCom or its error, what was pushed, and the run."""
     ti = TaskInstance(run_id=str(day), earlier={} if earlier is None else {"quality": earlier})
-    run = WebDataCrawlOperator(**CRAWL, **arguments).new_run(context(ti, day))
+    run = WebDataCrawlOperator(**CRAWL, **arguments)._new_run(context(ti, day))
     run.prepare_publication()
     result: Any = run.publish(Results(iter(items), "document", {"creditsUsed": 5}, known=known))
     try:
@@ -282,7 +282,7 @@ def test_runs_with_the_same_output_keep_their_own_results(tmp_path: Path) -> Non
             return super().xcom_pull(*args, **options)
 
     ti = Meanwhile(earlier={"quality": [BEFORE, {**BEFORE, "until": "2025-12-31T00:00:00+00:00"}]})
-    run = WebDataCrawlOperator(**CRAWL, quality=Quality(drop_vs_last=0.5), output=output).new_run(context(ti))
+    run = WebDataCrawlOperator(**CRAWL, quality=Quality(drop_vs_last=0.5), output=output)._new_run(context(ti))
     run.finished(run.publish(Results(iter(PAGES), "document", {})))
     # Once: the XComs of all runs are not read where the newest is enough.
     assert [type(error) for error in rejected] == [AirflowFailException]
@@ -292,7 +292,7 @@ def test_runs_with_the_same_output_keep_their_own_results(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["found.jsonl.rejected", f"{'x' * 245}.jsonl"], ids=["name", "length"])
 def test_a_quarantine_that_cannot_be_written_is_refused_before_it_bills(tmp_path: Path, name: str) -> None:
-    run = WebDataCrawlOperator(**CRAWL, quality=1, output=str(tmp_path / name)).new_run(
+    run = WebDataCrawlOperator(**CRAWL, quality=1, output=str(tmp_path / name))._new_run(
         context(TaskInstance())
     )
     with pytest.raises(AirflowFailException, match=r"must not end in \.rejected|File name too long"):
@@ -398,7 +398,7 @@ def test_a_mapped_task_is_refused_before_it_bills() -> None:
     )
     task = mapped.unmap({"limit": 4})
     with pytest.raises(AirflowFailException, match=r"min_items=5 can never pass with limit=4[\s\S]*\(WD-"):
-        task.new_run(context(TaskInstance())).prepare_publication()
+        task._new_run(context(TaskInstance())).prepare_publication()
 
 
 def test_what_works_is_not_refused() -> None:

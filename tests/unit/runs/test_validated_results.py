@@ -68,7 +68,7 @@ REPORT = {
 def delivered(task: Any, items: list[Any], kind: str) -> tuple[Any, TaskInstance]:
     ti = TaskInstance()
     context: Any = context_of(ti)
-    return task.new_run(context).publish(Results(iter(items), kind, {"id": "1"})), ti
+    return task._new_run(context).publish(Results(iter(items), kind, {"id": "1"})), ti
 
 
 TASKS: dict[str, Any] = {
@@ -188,7 +188,7 @@ def test_refused_while_the_dag_is_read() -> None:
 
 @pytest.mark.parametrize("schema", [{"type": "strin"}, "no_such.module.Model"])
 def test_refused_before_anything_is_paid_for(schema: Any) -> None:
-    run = TASKS["scrape"](formats=FORMATS, result_schema=schema).new_run(context_of(TaskInstance()))
+    run = TASKS["scrape"](formats=FORMATS, result_schema=schema)._new_run(context_of(TaskInstance()))
     with pytest.raises(AirflowFailException, match="result_schema"):
         run.prepare_publication()
 
@@ -240,7 +240,7 @@ def test_rows_of_a_list_in_the_data(
             task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows=path), **more
         )
         task.hook = SimpleNamespace(job_status=lambda *_, limit: status, get_settings=task.hook.get_settings)
-        return JobResult(task.new_run(context_of(TaskInstance())), task, "agent", "1").publish()
+        return JobResult(task._new_run(context_of(TaskInstance())), task, "agent", "1").publish()
 
     output = tmp_path / "rows.jsonl"
     found = collected(output=str(output))
@@ -271,7 +271,7 @@ def test_no_message_has_a_secret_of_a_url(caplog: pytest.LogCaptureFixture) -> N
     task = WebDataCrawlOperator(
         task_id="crawl", url="https://a.example/", result_schema=Schema(SCHEMA, on_invalid="fail")
     )
-    run = task.new_run(context_of(TaskInstance()))
+    run = task._new_run(context_of(TaskInstance()))
     run.publish(Results(iter([wrong]), "document", {"id": "1"}))
     with pytest.raises(InvalidResultsError, match=r"https://me:\*\*\*@a.example/") as caught:
         run.publication.verdict()
