@@ -82,7 +82,7 @@ class Changes(Option):
         `utm_source` never count.
     :param removed_after: number of runs without a page after which it counts as removed, at least 1.
     :param max_removed: most pages that a run may remove: a count, or a share of the known ones (0.0 to 1.0). If more
-        seem to be gone, none is removed, the task warns, and XCom `changes` has their number as `heldBack`; each later
+        seem to be gone, none is removed, the task warns, and XCom `changes` has their number as `held_back`; each later
         run decides anew. Default: half of the known pages, if these are more than 20.
     :param keep: number of manifest files to keep, at least 1, beside those that the newest run compared with. A run
         older than these cannot be repeated.
@@ -136,13 +136,13 @@ class Quality(Option):
     All results of the run count, also those that `Changes` does not emit, and pages that an incremental crawl knows. A
     field is the path of a value in a result, such as `json.price`; `url` is the URL that a result has in all runs.
     Results that `credit_limit` cut short fail too (`unfinished`). If a condition fails, the task fails without a retry
-    and without another request: `output` is unchanged, the results are beside it under `<output>.rejected`, the
-    manifest of `Changes` does not advance, and `airflow webdata publish <output>` accepts them anyway. Without
-    `output`, they are in the XCom of the failed task.
+    and without another request: the file of `save_to` is unchanged, the results are beside it under
+    `<save_to>.rejected`, the manifest of `Changes` does not advance, and `airflow webdata publish <save_to>` accepts
+    them anyway. Without `save_to`, they are in the XCom of the failed task.
 
-    XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1), `creditsPerItem`,
-    `minItems`, the limit of `items` in this run, and `failed`, the conditions that failed. If the task fails, its name
-    is `qualityRejected`.
+    XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1),
+    `credits_per_item`, `min_items`, the limit of `items` in this run, and `failed`, the conditions that failed. If the
+    task fails, its name is `quality_rejected`.
 
     :param min_items: minimum number of results, at least 0.
     :param drop_vs_last: maximum drop of the number of results from the previous run to this one, as a share from 0 to
@@ -192,7 +192,7 @@ class Quality(Option):
         :param task: operator or sensor with this option.
         :raises ArgumentError: names the condition, the reason, and what to change.
         """
-        model, kind = getattr(task, "request_model", None), getattr(task, "kind", None)
+        model, kind = getattr(task, "_request_model", None), getattr(task, "kind", None)
         problem = None
         if self.min_items > 1 and model in _SINGLE:
             problem = f"min_items={self.min_items} can never pass: the task has one result; omit it"

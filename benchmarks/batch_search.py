@@ -92,11 +92,11 @@ def operator(url: str) -> Batch:
 
 
 def operator_with_output(url: str) -> Batch:
-    """Execute the operator with `output`, which flushes each result to disk when it arrives."""
+    """Execute the operator with `save_to`, which flushes each result to disk when it arrives."""
 
     def batch(queries: list[str]) -> int:
         with tempfile.TemporaryDirectory() as folder:
-            count: int = _executed(url, queries, output=f"file://{folder}/results.jsonl")["count"]
+            count: int = _executed(url, queries, save_to=f"file://{folder}/results.jsonl")["count"]
             return count
 
     return batch

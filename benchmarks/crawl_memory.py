@@ -63,9 +63,11 @@ def _measure(url: str, key: str, pages: int) -> tuple[int, int, int]:
     SandboxControl(url).settle()
     with tempfile.TemporaryDirectory() as folder:
         output = f"file://{folder}/pages.jsonl"
-        task = WebDataJobSensor(task_id="crawl", kind="crawl", job_id=job.id, output=output, deferrable=False)
+        task = WebDataJobSensor(
+            task_id="crawl", kind="crawl", job_id=job.id, save_to=output, deferrable=False
+        )
         # Exclude the memory of the run's modules.
-        importlib.import_module(task.run.partition(":")[0])
+        importlib.import_module(task._run_path.partition(":")[0])
         before = resident("VmRSS")
         Path("/proc/self/clear_refs").write_text("5")
         outcome = direct.run(task)

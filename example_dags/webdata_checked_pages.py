@@ -37,7 +37,7 @@ def webdata_checked_pages():
         limit=5,
         returns="web",
         scrape_options={"formats": ["markdown"]},
-        output="{{ params.folder }}/{{ dag.dag_id }}/pages.jsonl",
+        save_to="{{ params.folder }}/{{ dag.dag_id }}/pages.jsonl",
         quality=Quality(
             min_items=2,
             # Compared with the run before.

@@ -43,7 +43,7 @@ def webdata_incremental_search():
         limit=20,
         tbs="{{ macros.webdata.tbs(dag_run) }}",
         # A manual run may have no data interval; then both use the day on which it started.
-        output="{{ params.folder }}/{{ dag.dag_id }}/"
+        save_to="{{ params.folder }}/{{ dag.dag_id }}/"
         "{{ (dag_run.data_interval_start or dag_run.run_after) | ds }}.jsonl",
         outlets=[results],
         retries=2,

@@ -14,7 +14,6 @@ from airflow.sdk import dag, task
 
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 
@@ -59,7 +58,6 @@ def webdata_wait():
         task_id="wait_for_check",
         monitor_id=keep_monitor.output["monitor_id"],
         check_id=run_check.output["check_id"],
-        wait=Wait(by="webhook"),
         include_pages="changed",
         deferrable=True,
         timeout=3600,

@@ -92,12 +92,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from airflow_provider_webdata.options import Output
-from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator, checked_limit
+from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
 
 
 class WebData${Class}Operator(
-    WebDataOperator, fields=RequestFields("${Class}Request", options=("output", "credit_limit"))
+    WebDataOperator, fields=RequestFields("${Class}Request", options=("save_to", "credit_limit"))
 ):
     """Return $summary. One credit.
 
@@ -109,7 +108,7 @@ class WebData${Class}Operator(
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 
-    run = "airflow_provider_webdata.runs.$name:${Class}Run"
+    _run_path = "airflow_provider_webdata.runs.$name:${Class}Run"
 
     def __init__(
         self,
@@ -121,6 +120,7 @@ class WebData${Class}Operator(
         super().__init__(**kwargs)
         # fields of ${Class}Request, written by tools/operator_fields.py
         # end of fields
+        self._check_arguments()
 ''',
     f"{SANDBOX}/operations/$name.py": '''\
 """$Title."""
@@ -178,7 +178,7 @@ with DAG("$name", schedule="@weekly", start_date=pendulum.datetime(2026, 1, 1), 
 {"count": 1, "results": [{"url": "https://river.example/"}]}
 ```
 
-With `output=`, the results go to a [file](../results.md) (kind `generic`), and the return value has its path.
+With `save_to=`, the results go to a [file](../results.md) (kind `generic`), and the return value has its path.
 
 ## Arguments
 
@@ -214,14 +214,14 @@ from tests.support.direct import TaskInstance, context_of
 def test_results_and_their_price(here: SandboxServer) -> None:
     outcome = direct.run(WebData${Class}Operator(task_id="t", query="{{ 'river' }}"))
     assert outcome.value["count"] == len(outcome.value["results"]) > 0
-    assert outcome.xcom["credits"]["byOperation"] == {"$name": 1}
+    assert outcome.xcom["credits"]["by_operation"] == {"$name": 1}
     (sent,) = here.control.requests("$path")
     assert sent["body"] == {"query": "river"}
 
 
 def test_output(here: SandboxServer, tmp_path: Path) -> None:
     path = tmp_path / "results.jsonl"
-    outcome = direct.run(WebData${Class}Operator(task_id="t", query="river", output=str(path)))
+    outcome = direct.run(WebData${Class}Operator(task_id="t", query="river", save_to=str(path)))
     results = [json.loads(line) for line in path.read_text().splitlines()]
     assert outcome.value["count"] == len(results) > 0
 

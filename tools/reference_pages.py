@@ -51,9 +51,9 @@ COMMON = {
     *("calls", "capability", "changes", "create_table", "credit_limit", "exclude_paths", "formats", "goal"),
     *("if_exists", "include_pages", "include_paths", "k", "key", "limit", "map_options", "max_age"),
     *("max_credits", "max_error_ratio", "mode", "model", "monitor_id", "monitor_name", "only_if_changed"),
-    *("only_if_meaningful", "options", "output", "prompt", "provider", "quality", "repos", "returns"),
+    *("only_if_meaningful", "options", "prompt", "provider", "quality", "repos", "returns"),
     *("schedule", "schema", "scrape_id", "scrape_options", "search", "sources", "status", "targets", "tbs"),
-    *("urls", "wait", "wait_for_completion", "webdata_conn_id"),
+    *("urls", "wait_for_completion", "webdata_conn_id", "save_to", "deferrable"),
 }
 """Arguments outside the fold, besides required ones."""
 
@@ -266,7 +266,7 @@ def _options() -> str:
         "Options",
         _generated(),
         "Operators and sensors accept these objects. If you need only the first field, pass its value: "
-        '`output="results.jsonl"` is short for `output=Output("results.jsonl")`. `wait` has no short form.',
+        "`quality=100` is short for `quality=Quality(min_items=100)`.",
         code(f"from {PACKAGE}.options import {', '.join(option.__name__ for option in OPTIONS)}"),
         *parts,
     )

@@ -26,7 +26,7 @@ with DAG("smoke", schedule=None) as dag:
     search = WebDataSearchOperator(task_id="search", query="site:river.example", limit=5, returns="web")
     crawl = WebDataCrawlOperator(
         task_id="crawl", url="https://river.example/", limit=3, deferrable=True,
-        wait=Wait(by="polling", poll_interval=1),
+        poll_interval=1,
     )
 
     @task

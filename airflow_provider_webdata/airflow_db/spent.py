@@ -199,7 +199,7 @@ def _reported(
 
 def _shares(credits: dict[str, Any]) -> dict[str, float]:
     """Return the connections' parts of credits; an unknown connection is the empty string."""
-    used_by = credits["byConnection"] or {"": 1}
+    used_by = credits["by_connection"] or {"": 1}
     whole = sum(used_by.values()) or 1
     return {conn_id: used / whole for conn_id, used in used_by.items()}
 
@@ -222,7 +222,7 @@ def _without_known(credits: dict[str, Any], jobs: dict[str, _Job]) -> dict[str, 
 
     :param jobs: the jobs of earlier reports; updated.
     """
-    connections = dict(credits["byConnection"])
+    connections = dict(credits["by_connection"])
     used = credits["used"]
     for job, cost in credits["jobs"].items():
         before = jobs.get(job, _Job(0, frozenset()))
@@ -234,7 +234,7 @@ def _without_known(credits: dict[str, Any], jobs: dict[str, _Job]) -> dict[str, 
             part = min(known, connections[conn_id])
             connections[conn_id] -= part
             known -= part
-    return {**credits, "used": used, "byConnection": connections}
+    return {**credits, "used": used, "by_connection": connections}
 
 
 class _Credits(BaseModel):
@@ -244,8 +244,8 @@ class _Credits(BaseModel):
 
     used: FiniteFloat
     unknown: int | None = None
-    byOperation: dict[str, FiniteFloat]  # noqa: N815 - as in the XCom
-    byConnection: dict[str, FiniteFloat] = {}  # noqa: N815
+    by_operation: dict[str, FiniteFloat]
+    by_connection: dict[str, FiniteFloat] = {}
     jobs: dict[str, FiniteFloat] = {}
 
 

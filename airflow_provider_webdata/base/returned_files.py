@@ -9,7 +9,7 @@ from airflow_provider_webdata.common.arguments import items_of
 from airflow_provider_webdata.common.item_urls import url_of
 
 _SUMMARY = {"path", "count", "bytes"}
-"""Keys of what a task with `output` returns."""
+"""Keys of what a task with `save_to` returns."""
 
 
 def results_of(task: Any, name: str, written: Any, value: Any) -> tuple[Any, list[str]]:

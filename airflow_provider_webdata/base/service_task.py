@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cached_property
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,7 +26,7 @@ from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS, Option
 from airflow_provider_webdata.states.shortfalls import shortfalls
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
     from datetime import timedelta
 
     import jinja2
@@ -182,6 +183,9 @@ class ServiceTask(LiteralText, BaseOperator):
         run = self._run
         try:
             result = run.storable(work())
+            # Airflow fails a task that returns another value.
+            self.multiple_outputs = self.multiple_outputs and isinstance(result, Mapping)
+            run.push_scalars(result)
             run.refuse_unmappable(result)
         except Exception as error:
             if isinstance(error, _FINAL) or getattr(error, "verdict", None) == "never":

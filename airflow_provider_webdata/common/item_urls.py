@@ -116,7 +116,7 @@ def urls_in(value: Any) -> Any:
 
     Removed pages (`change` is `removed`) are omitted. A mapping whose list of results is empty has no URLs.
 
-    :param value: an item, a list of items, or the mapping that a task without `output` returned; lists may be nested.
+    :param value: an item, a list of items, or the mapping that a task without `save_to` returned; lists may be nested.
     """
     if isinstance(value, Mapping):
         items = [*_items(value)]

@@ -20,20 +20,23 @@ APPLIED_SCHEDULE = "applied_schedule"
 CREDITS = "credits"
 FAILURE = "failure"
 INCOMPLETE = "incomplete"
-MISSING = "missingPages"
+MISSING = "missing_pages"
 PREVIEW = "preview"
 QUALITY = "quality"
-QUALITY_REJECTED = "qualityRejected"
-SKIPPED = "skippedEntries"
+QUALITY_REJECTED = "quality_rejected"
+SKIPPED = "skipped_entries"
 UNPUBLISHED = "unpublished"
 
-_FILES = "tasks with `output`"
+SCALARS = ("path", "count", "id", "creditsUsed", "credits_used")
+"""Keys of a returned mapping that are XComs of their own, in snake_case: `crawl.output["path"]`."""
+
+_FILES = "tasks with `save_to`"
 _BATCH = "batch search"
 
 XCOM_KEYS: dict[str, XComKey] = {
     FAILURE: XComKey("`message`, `code`, `fix`, `link` of the error", "each task that fails"),
     CREDITS: XComKey(
-        "`used`, `saved`, `unknown` (calls of unknown cost), `byOperation`, `byFormat`, `byConnection`, and `jobs`",
+        "`used`, `saved`, `unknown` (calls of unknown cost), `by_operation`, `by_format`, `by_connection`, and `jobs`",
         "each task with billed calls, also TaskFlow tasks that call a guarded hook",
     ),
     INCOMPLETE: XComKey(
@@ -50,11 +53,12 @@ XCOM_KEYS: dict[str, XComKey] = {
     ),
     "path": XComKey("URL of the written file", _FILES),
     "count": XComKey("number of results", "tasks with results"),
+    "id": XComKey("the service's id of the job, search, monitor, or check", "tasks whose result has one"),
     "bytes": XComKey("size of the written file", _FILES),
-    "data": XComKey("the results", "jobs and data providers, without `output`"),
+    "data": XComKey("the results", "jobs and data providers, without `save_to`"),
     PREVIEW: XComKey("the first 5 rows, shortened", _FILES),
     "changes": XComKey(
-        "counts: `new`, `changed`, `same`, `removed`, `failed`, and, if they apply, `known`, `knownBefore`, `heldBack`",
+        "counts: `new`, `changed`, `same`, `removed`, `failed`, and, if they apply, `known`, `known_before`, `held_back`",
         "tasks with `changes`",
     ),
     "validation": XComKey(
@@ -62,53 +66,54 @@ XCOM_KEYS: dict[str, XComKey] = {
         "tasks with a result schema",
     ),
     QUALITY: XComKey(
-        "`items`, `pages`, `blocked`, `coverage`, `creditsPerItem`, `minItems`, `failed`",
+        "`items`, `pages`, `blocked`, `coverage`, `credits_per_item`, `min_items`, `failed`",
         "tasks with `quality`",
     ),
     QUALITY_REJECTED: XComKey("as `quality`", "tasks whose results `quality` rejected"),
-    "media": XComKey("`kept`, `bytes`, `failed`, and `errors`, the first 20", "tasks with `media`"),
+    "media": XComKey("`kept`, `bytes`, `failed`, and `errors`, the first 20", "tasks with `media_to`"),
     SKIPPED: XComKey("number of entries that could not be read", "tasks that list results"),
     MISSING: XComKey(
         "number of pages that the service counts but did not return",
         "crawl, batch scrape, and the job sensor",
     ),
     "job_id": XComKey("id of the job", "crawl, batch scrape, and agent, before they wait"),
-    "invalidURLs": XComKey("list of the URLs that the service dropped", "batch scrape"),
-    "overCreditLimit": XComKey("`True`", "jobs that were canceled at `credit_limit`"),
+    "invalid_urls": XComKey("list of the URLs that the service dropped", "batch scrape"),
+    "over_credit_limit": XComKey("`True`", "jobs that were canceled at `credit_limit`"),
     "partial": XComKey("the agent's results until it stopped", "agent, if the run fails"),
     "errors": XComKey(
-        "`count`, `robotsBlocked`, and `pages`, the first 100 failed pages",
+        "`count`, `robots_blocked`, and `pages`, the first 100 failed pages",
         "crawl, batch scrape, and the job sensor",
     ),
-    "counts": XComKey("number of results by source", "search with `output`"),
+    "counts": XComKey("number of results by source", "search with `save_to`"),
     "done": XComKey("number of successful searches", _BATCH),
     "failed": XComKey(
         "batch search: list of `query`, `error`, `ambiguous`; data providers: number of failed calls",
         f"{_BATCH} and data providers",
     ),
     "left": XComKey("the queries that were not sent", _BATCH),
-    "notBegun": XComKey("number of queries that were not sent", _BATCH),
-    "results": XComKey("the results of each search", f"{_BATCH}, without `output`"),
-    "creditsUsed": XComKey(
+    "not_begun": XComKey("number of queries that were not sent", _BATCH),
+    "results": XComKey("the results of each search", f"{_BATCH}, without `save_to`"),
+    "credits_used": XComKey(
         "credits of the call, or of the agent in a task",
         "tasks with one billed call, and tasks with a toolset",
     ),
     "sources": XComKey(
         "list of `tool`, `url`, `title` of the pages that an agent read", "tasks with a toolset"
     ),
-    "scrapeId": XComKey("id of the scrape", "scrape, parse, and interact with `scrape_id`"),
-    "statusCode": XComKey("status of the page's site", "scrape and parse"),
+    "scrape_id": XComKey(
+        "id of the scrape, or of the call", "scrape, parse, interact with `scrape_id`, and data providers"
+    ),
+    "status_code": XComKey("status of the page's site", "scrape and parse"),
     "warning": XComKey("the service's warning, or None", "search, scrape, parse, and map"),
-    "scrape_id": XComKey("the service's id of the call", "data providers"),
-    "requestId": XComKey("idempotency key of the request", "data providers"),
-    "sessionId": XComKey("id of the browser session", "interact"),
+    "request_id": XComKey("idempotency key of the request", "data providers"),
+    "session_id": XComKey("id of the browser session", "interact"),
     "steps": XComKey("list of the steps' `stdout`, `stderr`, `exitCode`, `killed`, `error`", "interact"),
-    "creditsBilled": XComKey("credits of the browser session", "interact"),
-    "sessionDurationMs": XComKey("lifetime of the browser in milliseconds", "interact"),
-    "remainingCredits": XComKey("credits left", "credit usage"),
-    "planCredits": XComKey("credits of the plan", "credit usage"),
-    "billingPeriodStart": XComKey("ISO 8601 time, or None", "credit usage"),
-    "billingPeriodEnd": XComKey("ISO 8601 time, or None", "credit usage"),
+    "credits_billed": XComKey("credits of the browser session", "interact"),
+    "session_duration_ms": XComKey("lifetime of the browser in milliseconds", "interact"),
+    "remaining_credits": XComKey("credits left", "credit usage"),
+    "plan_credits": XComKey("credits of the plan", "credit usage"),
+    "billing_period_start": XComKey("ISO 8601 time, or None", "credit usage"),
+    "billing_period_end": XComKey("ISO 8601 time, or None", "credit usage"),
     "monitor_id": XComKey("id of the monitor", "creating and running a monitor, before they wait"),
     "check_id": XComKey("id of the check", "running a monitor, before it waits"),
     "monitor": XComKey("the monitor", "creating a monitor with `wait_for_completion`"),

@@ -28,7 +28,7 @@ _KEY = "webdata_credits"
 _SHARED = (*ALL_JOB_KINDS, "monitor")
 """Operations whose results several tasks may read and report: jobs, and checks of monitors."""
 
-_PARTS = ("byOperation", "byFormat", "byConnection")
+_PARTS = ("by_operation", "by_format", "by_connection")
 
 
 class _Entry(TypedDict):
@@ -45,9 +45,9 @@ class _Entry(TypedDict):
     reserved: Credits
     unknown: Count
     saved: Credits
-    byOperation: dict[str, Credits]
-    byFormat: dict[str, Credits]
-    byConnection: dict[str, Credits]
+    by_operation: dict[str, Credits]
+    by_format: dict[str, Credits]
+    by_connection: dict[str, Credits]
 
 
 class _Record:
@@ -254,9 +254,9 @@ class Ledger:
                 entry["reserved"] = (held["reserved"] if held else 0) if reserved is None else reserved
             elif cost:
                 parts = {operation: cost - scraping, "scrape": scraping} if scraping else {operation: cost}
-                entry["byOperation"] = {part: credits for part, credits in parts.items() if credits}
-                entry["byFormat"] = dict(formats or {})
-                entry["byConnection"] = {self._conn_id: cost}
+                entry["by_operation"] = {part: credits for part, credits in parts.items() if credits}
+                entry["by_format"] = dict(formats or {})
+                entry["by_connection"] = {self._conn_id: cost}
             if cost == 0 and not entry["saved"] and call is None:
                 if held:
                     # Another call may have stored the reservation.
@@ -314,8 +314,8 @@ class Ledger:
         entry |= {part: dict(reported[part]) for part in _PARTS}
         for key, used in reported.get("jobs", {}).items():
             operation = key.partition("/")[0]
-            entry["byOperation"][operation] -= used
-            record.entries[key] = {**self._entry(), "byOperation": {operation: used}}
+            entry["by_operation"][operation] -= used
+            record.entries[key] = {**self._entry(), "by_operation": {operation: used}}
         self._add(None, entry)
 
     def to_wire(self) -> dict[str, Any]:
@@ -359,7 +359,7 @@ class Ledger:
         limit = {"limit": self._name} if self._name else {}
         numbers = {"reserved": reserved, "unknown": unknown, "saved": saved}
         parts: dict[str, dict[str, float]] = {part: {} for part in _PARTS}
-        parts["byConnection"][self._conn_id] = 0
+        parts["by_connection"][self._conn_id] = 0
         return {"round": self._record.attempt.round, **limit, **numbers, **parts}
 
     def _add(self, key: str | None, entry: dict[str, Any]) -> float:
@@ -419,8 +419,8 @@ def ledger_of_process(conn_id: str, limit: float | None, name: str, bills: Calla
 
 def in_words(credits: Mapping[str, Any]) -> str:
     """Return the XCom `credits` for the log."""
-    parts = ", ".join(f"{name} {credits_text(used)}" for name, used in credits["byOperation"].items())
-    formats = ", ".join(f"{name} {credits_text(used)}" for name, used in credits["byFormat"].items())
+    parts = ", ".join(f"{name} {credits_text(used)}" for name, used in credits["by_operation"].items())
+    formats = ", ".join(f"{name} {credits_text(used)}" for name, used in credits["by_format"].items())
     text = f"{credits_text(credits['used'])} used" + (
         f" ({parts}{f'; by format: {formats}' if formats else ''})" if parts else ""
     )
@@ -430,7 +430,7 @@ def in_words(credits: Mapping[str, Any]) -> str:
 
 
 def _used(entry: Mapping[str, Any]) -> float:
-    used: float = sum(entry["byOperation"].values())
+    used: float = sum(entry["by_operation"].values())
     return used
 
 

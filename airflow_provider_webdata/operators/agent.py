@@ -29,7 +29,7 @@ class WebDataAgentOperator(
     canceled run stops, and stops billing, at its next step.
 
     XCom: the service's response with wire names: `data`, `creditsUsed`, `model`, `threadId`, and other fields, and
-    `id`. With `output`, a description of the written file replaces `data`. If a run fails, the task logs its last
+    `id`. With `save_to`, a description of the written file replaces `data`. If a run fails, the task logs its last
     steps. If a run stops at its credit limit, the XCom `partial` contains its results up to then.
 
     :param prompt: description of the data to collect, at most 10,000 characters.

@@ -29,9 +29,9 @@ class WebDataBatchSearchOperator(
     no search starts until the requested wait has passed. If it is longer than the connection's retry budget, the task
     is rescheduled, which releases the worker slot, and continues later.
 
-    Each response is stored on arrival, so later attempts are not billed for it again: with `output`, in a folder next
-    to it (`<output>.partial`) until the output is complete; otherwise in Airflow's task state store (3.3), up to 16
-    MiB. On Airflow 3.2, only tasks with `output` store responses. A failed task also continues after it is cleared; a
+    Each response is stored on arrival, so later attempts are not billed for it again: with `save_to`, in a folder next
+    to it (`<save_to>.partial`) until the output is complete; otherwise in Airflow's task state store (3.3), up to 16
+    MiB. On Airflow 3.2, only tasks with `save_to` store responses. A failed task also continues after it is cleared; a
     successful one starts again. A worker crash loses the searches in flight, at most about twice `max_concurrency`.
 
     A failed search does not stop the others. The next attempt repeats searches that the service reported as failed. A
@@ -45,11 +45,11 @@ class WebDataBatchSearchOperator(
     Duplicate requests are sent once. The arguments from `limit` to `threat_protection` are templated fields of a search
     and apply to each search that does not override them.
 
-    XCom, each also under its own key: `done` (number of successful searches), `failed` (mappings with `query`, `error`,
+    XCom, each also with a key of its own: `done` (number of successful searches), `failed` (mappings with `query`, `error`,
     `ambiguous`), `left` (the items of `queries` that were not sent, which another task accepts as `queries`),
-    `notBegun` (their number), `creditsUsed`. With `output`, also `path`, `count`, and `bytes`; otherwise `results`: for
-    each successful search, in the order of `queries`, `query`, `id`, `creditsUsed`, `warning`, and the returned lists
-    `web`, `images`, `news`. In the output, each result has `query` and `source`, in order of the responses.
+    `not_begun` (their number), `credits_used`. With `save_to`, also `path`, `count`, and `bytes`; otherwise `results`,
+    without a key of its own: for each successful search, in the order of `queries`, `query`, `id`, `creditsUsed`,
+    `warning`, and the returned lists `web`, `images`, `news`. In the output, each result has `query` and `source`, in order of the responses.
 
     :param queries: a list of texts, or of mappings with `query` and any fields of a search, which override those of the
         task; or JSON text of such a list (templated).

@@ -154,11 +154,11 @@ class WebDataCrawlOperator(
         # end of fields
         self._check_arguments()
 
-    def _check_values(self) -> None:
-        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
-        super()._check_values()
+    def _check_literals(self) -> None:
+        """Check the literal fields of the request while the DAG file is parsed."""
         if self.limit is None:
             raise ArgumentError("limit is required: without it, the service crawls up to 10,000 pages")
+        super()._check_literals()
 
     def _contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:
         """Return contradictions between literal arguments."""

@@ -31,8 +31,8 @@ class WebDataParseOperator(
     sent; the defaults below are the service's. If a large PDF takes longer than `timeout`, the task is rescheduled
     automatically, for up to 20 minutes.
 
-    XCom: the document with wire names (`markdown`, `metadata`, ...). The keys `scrapeId`, `creditsUsed`, `statusCode`,
-    and `warning` are also available with `output`.
+    XCom: the document with wire names (`markdown`, `metadata`, ...). The keys `scrape_id`, `credits_used`,
+    `status_code`, and `warning` contain these values, also with `save_to`.
 
     :param file: path on the worker, or any URL that Airflow's object storage supports, such as
         `s3://conn_id@bucket/report.pdf` (templated).

@@ -39,14 +39,15 @@ class WebDataProviderOperator(
     was billed. If the terms of a provider are not accepted, the task fails with WD-029 and the URL at which an
     administrator can accept them.
 
-    XCom: a mapping with `scrape_id`, `creditsUsed`, `requestId`, `failed` (each also under its own key), `calls` (the
-    service's result of each call, without its data), `count`, and `data` (the records); with `output`, `path` and
-    `bytes` replace `data`. With `calls`, each record starts with `call`, the call's index, and `tool`.
+    XCom: a mapping with `scrape_id`, `creditsUsed`, `requestId`, `failed`, `calls` (the service's result of each call,
+    without its data), `count`, and `data` (the records); with `save_to`, `path` and `bytes` replace `data`. The keys
+    `scrape_id`, `credits_used`, `request_id`, and `failed` contain these values. With `calls`, each record starts with
+    `call`, the call's index, and `tool`.
 
-    :param provider: id of the provider. May be a template, like the next two arguments.
-    :param capability: name of a capability, such as `prices/history`.
-    :param options: options according to the capability's contract. Numbers and booleans may be text, as rendered by
-        templates.
+    :param provider: id of the provider (templated).
+    :param capability: name of a capability, such as `prices/history` (templated).
+    :param options: options according to the capability's contract (templated). Numbers and booleans may be text, as
+        rendered by templates.
     :param calls: 1 to 10 mappings with `provider`, `capability`, `options`, `version`, instead of the three arguments;
         or JSON text of such a list (templated).
     :param record_key: field that identifies a record across runs, for `changes`. Default: `url`.

@@ -27,8 +27,8 @@ class WebDataScrapeOperator(
     A page whose site responds with 4xx or 5xx is a result too, and billed; check `metadata.statusCode`. If a large PDF
     takes longer than `timeout`, the task is rescheduled automatically, for up to 20 minutes.
 
-    XCom: the document with wire names (`markdown`, `metadata`, ...). The keys `scrapeId`, `creditsUsed`, `statusCode`,
-    and `warning` are also available with `output`.
+    XCom: the document with wire names (`markdown`, `metadata`, ...). The keys `scrape_id`, `credits_used`,
+    `status_code`, and `warning` contain these values, also with `save_to`.
 
     :param url: the page.
     :param formats: formats to return, as names or mappings with `type`. `changeTracking` also requires `markdown`; at

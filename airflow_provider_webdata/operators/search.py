@@ -30,12 +30,11 @@ class WebDataSearchOperator(
     macros.webdata.tbs(dag_run) }}` returns the run's data interval, or the day of a run without one.
 
     XCom: a mapping with the wire names `id`, `creditsUsed`, `warning`, and the returned arrays (`web`, `images`,
-    `news`), each also under its own key. With `returns`, the return value is only that list, so that
-    `process.expand(item=search.output)` can map over the results; `id`, `creditsUsed`, and `warning` remain separate
-    keys.
+    `news`). With `returns`, the return value is only that list, so that `process.expand(item=search.output)` can map
+    over the results. In both cases, the keys `id`, `credits_used`, and `warning` contain these values.
 
-    With `output`, the results are written to that file, and the return value is a mapping with `path`, `count`,
-    `bytes`, `counts` (by source), `id`, `creditsUsed`, and `warning`. With `returns`, the file contains that list,
+    With `save_to`, the results are written to that file, and the return value is a mapping with `path`, `count`,
+    `bytes`, `counts` (by source), `id`, `credits_used`, and `warning`. With `returns`, the file contains that list,
     unchanged; otherwise the results of all sources, each starting with the key `source`.
 
     :param query: the search query, at most 500 characters; `airflow_provider_webdata.api.query` builds queries with

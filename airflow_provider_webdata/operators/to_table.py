@@ -30,8 +30,8 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
     and loads are idempotent. The service is not called.
 
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
-    with the same key replaced), `files` (their number), `heldBack` (see `max_removed`), and `failedPages` (failed pages
-    that were not loaded, see `columns`). Asset events of the outlets contain the same.
+    with the same key replaced), `files` (their number), `held_back` (see `max_removed`), and `failed_pages` (failed
+    pages that were not loaded, see `columns`). Asset events of the outlets contain the same.
 
     :param path: path or URL of a file of results, or the XCom of a task with `save_to`, such as `crawl.output`. Several
         of these are loaded together (templated).
@@ -56,7 +56,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         same `load_id`.
     :param max_removed: maximum number of rows that a load may delete because their pages were removed: a count, or a
         share of the table's rows (0.0 to 1.0). If there are more, no row is deleted, the task logs a warning, and XCom
-        contains their number as `heldBack`. Default: half of the rows, for tables with more than 20 rows.
+        contains their number as `held_back`. Default: half of the rows, for tables with more than 20 rows.
     :param kwargs: arguments of `BaseOperator`.
     """
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.page_urls import page_url
+from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.common.storable import storable
 
 if TYPE_CHECKING:
@@ -16,14 +17,14 @@ def annotate_outlets(context: Mapping[str, Any], summary: Mapping[str, Any]) -> 
 
     Values set by the DAG's author take precedence.
 
-    :param summary: JSON values by name; None is omitted.
+    :param summary: JSON values by name, which become snake_case; None is omitted.
     """
     task = context.get("task")
     if context.get("outlet_events") is None or task is None:
         return
     from airflow.sdk.definitions.asset import Asset, AssetAlias, AssetRef
 
-    known = {name: value for name, value in summary.items() if value is not None}
+    known = {snake_case(name): value for name, value in summary.items() if value is not None}
     for outlet in task.outlets or ():
         if isinstance(outlet, (Asset, AssetRef, AssetAlias)):
             extra = context["outlet_events"][outlet].extra

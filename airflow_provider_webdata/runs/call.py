@@ -179,7 +179,7 @@ class CallRun(Run):
             raise result.retry
         self.push(**result.pushed)
         results = result.results
-        self.lacks("entriesSkipped", answer.skipped)
+        self.lacks("entries_skipped", answer.skipped)
         if answer.skipped:
             results = replace(results, covers_all=lambda _: False)
         value = self.publish(results, result.value)

@@ -96,7 +96,7 @@ class StepFailedError(CodedError, AirflowException):
 
 
 class InvalidResultsError(CodedError, AirflowFailException):
-    """Results do not match the schema, and `Schema.on_invalid` is `fail`."""
+    """Results do not match the schema, and `on_invalid_result` is `fail`."""
 
     help_code = "WD-061"
 

@@ -90,16 +90,16 @@ class LoadRun:
             "deleted": loaded.deleted,
             "duplicates": loaded.duplicates,
             "files": len(files),
-            **({"heldBack": loaded.held_back} if loaded.held_back else {}),
-            **({"failedPages": loaded.failed_pages} if loaded.failed_pages else {}),
+            **({"held_back": loaded.held_back} if loaded.held_back else {}),
+            **({"failed_pages": loaded.failed_pages} if loaded.failed_pages else {}),
         }
         annotate_outlets(self.context, summary)
         return summary
 
     def _push_shortfalls(self, loaded: Loaded) -> None:
         lacks = [
-            Shortfall("pagesFailed", loaded.failed_pages, loaded.failed_pages + loaded.rows),
-            Shortfall("removalsHeldBack", loaded.held_back, loaded.held_back),
+            Shortfall("pages_failed", loaded.failed_pages, loaded.failed_pages + loaded.rows),
+            Shortfall("removals_held_back", loaded.held_back, loaded.held_back),
         ]
         found = xcom_of(one for one in lacks if one.number)
         if found and self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:

@@ -87,7 +87,7 @@ class ProviderRun(CallRun):
         results = [result.to_wire() for result in answer.data.alexandria]
         self._report(results, answer.credits_used)
         failed = [result["error"] for result in results if result.get("error")]
-        self.lacks("callsFailed", len(failed), len(results))
+        self.lacks("calls_failed", len(failed), len(results))
         excess = too_many(len(failed), len(results), "calls", most_errors)
         if excess:
             excess += f". The first: {'; '.join(map(_error_text, failed[:_SHOWN_FAILURES]))}"

@@ -24,9 +24,10 @@ from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError, brief
 from airflow_provider_webdata.common.remedies import advice_for
+from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
-from airflow_provider_webdata.common.xcom_keys import INCOMPLETE, PREVIEW
+from airflow_provider_webdata.common.xcom_keys import INCOMPLETE, PREVIEW, SCALARS
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -237,10 +238,18 @@ class Run:
         return None if limit is None or start is None else (start + limit).timestamp()
 
     def push(self, /, **values: Any) -> None:
-        """Push XComs beside the return value."""
+        """Push XComs beside the return value.
+
+        :param values: the values by their keys, which are converted to snake_case.
+        """
         if self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:
             for key, value in values.items():
-                ti.xcom_push(key, self.storable(value))
+                ti.xcom_push(snake_case(key), self.storable(value))
+
+    def push_scalars(self, result: Any) -> None:
+        """Push the values of a result that downstream tasks index, as in `crawl.output["path"]`."""
+        if isinstance(result, Mapping):
+            self.push(**{name: result[name] for name in SCALARS if name in result})
 
     def lacks(self, kind: ShortfallKind, number: int, of: int | None = None) -> None:
         """Push that the results lack something, if `number` is not 0.
@@ -343,8 +352,8 @@ class Run:
         for one in self.publication.shortfalls:
             self.lacks(*one)
         changes = self.publication.summary.get("changes", {})
-        self.lacks("noResults", changes.get("knownBefore", 0))
-        self.lacks("removalsHeldBack", changes.get("heldBack", 0))
+        self.lacks("no_results", changes.get("known_before", 0))
+        self.lacks("removals_held_back", changes.get("held_back", 0))
         if self.publication.preview:
             self.push(**{PREVIEW: self.publication.preview})
         return result
@@ -388,7 +397,7 @@ class Run:
         :param error: an error that a retry cannot fix.
         """
         # A failed task has no return value: push the billed result under the key of the return value.
-        parts = result if self.task.multiple_outputs and isinstance(result, Mapping) else {}
-        self.push(**{**parts, "return_value": result})
+        self.push(return_value=result)
+        self.push_scalars(result)
         self.forget()
         self.refuse(self.publication.rejection or error)

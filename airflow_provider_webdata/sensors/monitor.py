@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.base.arguments.monitor_arguments import checked_pages
 from airflow_provider_webdata.base.sensor import SinceSensor
 from airflow_provider_webdata.common.arguments import checked_text, monitor_of
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import monitor_page
+from airflow_provider_webdata.states.check_arguments import checked_pages
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.waiting.policy import check_policy
 

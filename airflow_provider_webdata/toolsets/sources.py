@@ -36,7 +36,7 @@ class _AgentRecord(msgspec.Struct):
 class AgentSources:
     """The sources of one task attempt, shared by all its toolsets.
 
-    XCom: `sources` (the pages read: `tool`, `url`, and `title`, each page once), and `creditsUsed` of the ledger. On
+    XCom: `sources` (the pages read: `tool`, `url`, and `title`, each page once), and `credits_used` of the ledger. On
     Airflow 3.3, they include earlier attempts until the task is cleared: a durable run does not repeat its calls. On
     3.2, each attempt reports its own.
 
@@ -88,7 +88,7 @@ class AgentSources:
         used = self._ledger.to_wire()["used"]
         sources = [msgspec.to_builtins(source) for source in self._record.sources.values()]
         with self._ledger.lock:
-            for key, value in {"sources": sources, "creditsUsed": used}.items():
+            for key, value in {"sources": sources, "credits_used": used}.items():
                 self._attempt.ti.xcom_push(key, storable(value))
 
     def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002

@@ -67,7 +67,7 @@ class WebDataToolset(AirflowToolset):
     page, a disallowed domain, or an exhausted limit, and it can continue. A rejected key, missing credits, or an
     invalid connection fail the task immediately.
 
-    XCom of the task: `sources` (`tool`, `url`, `title` of each page read), `creditsUsed`, and `credits`, as for
+    XCom of the task: `sources` (`tool`, `url`, `title` of each page read), `credits_used`, and `credits`, as for
     operators.
 
     :param webdata_conn_id: id of a connection of type `webdata` (templated).

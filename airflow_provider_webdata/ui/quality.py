@@ -112,7 +112,7 @@ def quality_of(
         for run_id, xcoms in runs
         if is_number(items := _quality(xcoms).get("items"))
     ]
-    limit = found.get("minItems")
+    limit = found.get("min_items")
     least = limit if is_number(limit) and limit > 0 else None
     return QualityRecord(
         found is rejected,
@@ -140,7 +140,7 @@ def _measured(quality: Mapping[str, Any], changes: Any) -> dict[str, float]:
     return _numbers(
         {
             "Substitute pages": sum_known([0, *_numbers(quality.get("blocked")).values()]),
-            "Credits per item": quality.get("creditsPerItem"),
+            "Credits per item": quality.get("credits_per_item"),
             **{shown: changes.get(name) for name, shown in _CHANGES.items()},
         }
     )

@@ -54,7 +54,7 @@ _SUBJECTS = ("name", "query", "url", "prompt")
 _FACTS = (
     *_IDS,
     INCOMPLETE,
-    *(CREDITS, "creditsUsed", "path", "count", "bytes"),
+    *(CREDITS, "credits_used", "path", "count", "bytes"),
     *("changes", "validation", QUALITY, QUALITY_REJECTED, PREVIEW, FAILURE),
 )
 """Keys of the XComs that the pages show, in addition to the return value."""
@@ -177,7 +177,7 @@ class TaskSummary:
     def credits(self) -> float | None:
         """Credits reported by the task."""
         credits = self.pushed.get("credits")
-        used = credits.get("used") if isinstance(credits, dict) else self.fact("creditsUsed")
+        used = credits.get("used") if isinstance(credits, dict) else self.fact("credits_used")
         return used if is_number(used) else None
 
     @property

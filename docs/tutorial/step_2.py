@@ -25,7 +25,7 @@ def river_watch():
         task_id="scrape",
         urls=urls(search.output),
         formats=["markdown"],
-        output="{{ var.value.river_folder }}/{{ dag_run.run_after | ds }}.parquet",
+        save_to="{{ var.value.river_folder }}/{{ dag_run.run_after | ds }}.parquet",
         deferrable=True,
     )
 

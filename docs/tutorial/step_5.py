@@ -33,7 +33,7 @@ def river_watch():
         task_id="scrape",
         urls=urls(search.output),
         formats=["markdown"],
-        output="{{ var.value.river_folder }}/"
+        save_to="{{ var.value.river_folder }}/"
         "{{ (dag_run.data_interval_start or dag_run.run_after) | ds }}.parquet",
         deferrable=True,
     )

@@ -23,7 +23,7 @@ from airflow.providers.common.ai.operators.llamaindex_embedding import LlamaInde
 from airflow.sdk import BaseHook, Param, dag, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.options import Changes, Output
+from airflow_provider_webdata.options import Changes
 
 CONNECTION = "vectors"
 DIMENSIONS = 256
@@ -75,9 +75,8 @@ def webdata_embeddings():
         scrape_options={"max_age": 0},
         # If a later task fails, the next run emits these pages again.
         changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed", commit="downstream"),
-        output=Output(
-            "{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl", documents=True
-        ),
+        save_to="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl",
+        documents=True,
     )
     # All fields except the text become metadata: `id`, `url`, `title`, and `change` (new, changed, or removed).
     load = DocumentLoaderOperator(

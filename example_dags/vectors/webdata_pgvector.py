@@ -20,7 +20,7 @@ from airflow.sdk import BaseHook, Param, dag, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Changes, Output
+from airflow_provider_webdata.options import Changes
 
 CONNECTION = "vectors"
 DIMENSIONS = 256
@@ -75,9 +75,8 @@ def webdata_pgvector():
         scrape_options={"max_age": 0},
         # If a later task fails, the next run emits these pages again.
         changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed", commit="downstream"),
-        output=Output(
-            "{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl", documents=True
-        ),
+        save_to="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl",
+        documents=True,
     )
     # Columns that are missing in the file are unchanged.
     load = WebDataToTableOperator(task_id="load", path=crawl.output, table="web_pages", conn_id=CONNECTION)

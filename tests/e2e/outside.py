@@ -77,7 +77,12 @@ class Monitors:
         self._http.close()
 
     def create(
-        self, name: str, *, key: str | None = None, events: tuple[str, ...] = (CHECK_COMPLETED,)
+        self,
+        name: str,
+        *,
+        key: str | None = None,
+        events: tuple[str, ...] = (CHECK_COMPLETED,),
+        webhook: bool = True,
     ) -> str:
         """Create a monitor that never runs by itself; return its id."""
         body = {
@@ -90,6 +95,8 @@ class Monitors:
                 "events": list(events),
             },
         }
+        if not webhook:
+            del body["webhook"]
         answer = self._http.post("/v2/monitor", json=body)
         assert answer.status_code == 200, answer.text
         return str(answer.json()["data"]["id"])

@@ -43,7 +43,7 @@ def test_results_that_fail_are_held_back_until_they_are_published(
     assert task["try_number"] == 1
     assert len(sandbox.requests("/v2/crawl$", "POST")) == 1
     assert path.read_bytes() == first
-    assert run.xcom("crawl", "qualityRejected")["blocked"] == {"challenge": 1}
+    assert run.xcom("crawl", "quality_rejected")["blocked"] == {"challenge": 1}
 
     command = f"airflow webdata publish {path}"
     assert command in log

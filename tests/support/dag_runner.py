@@ -132,7 +132,7 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataRunMonitorOperator, WebDataUpdateMonitorOperator,
 )
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes, Media, Output, Schema, Wait
+from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 

@@ -269,8 +269,8 @@ class Story:
             "pages": items,
             "blocked": {"challenge": blocked} if blocked else {},
             "coverage": {"json.price": coverage, "url": 1.0, "markdown": 1.0},
-            "creditsPerItem": round(cost / items, 4),
-            "minItems": 30,
+            "credits_per_item": round(cost / items, 4),
+            "min_items": 30,
             "failed": conditions if age == 0 else [],
             **_place(run),
         }
@@ -281,7 +281,7 @@ class Story:
             "count": items,
             "bytes": items * 412,
             "changes": changes,
-            ("qualityRejected" if age == 0 else "quality"): quality,
+            ("quality_rejected" if age == 0 else "quality"): quality,
         }
         preview = [
             {
@@ -404,7 +404,7 @@ class Story:
             **published,
             "return_value": published,
             "preview": preview[: published["count"]],
-            **_incomplete(("pagesFailed", failed, pages + failed)),
+            **_incomplete(("pages_failed", failed, pages + failed)),
         }
         origin = self._origin(run, "crawl_docs")
         self._job_events(
@@ -430,7 +430,7 @@ class Story:
             "done": done,
             "failed": [],
             "left": list(left),
-            "notBegun": len(left),
+            "not_begun": len(left),
             "creditsUsed": done * 2,
             "path": f"{seeded.LAKE}/news_digest/results.jsonl.gz",
             "count": done * 9,
@@ -446,7 +446,7 @@ class Story:
             for number, feed in enumerate(seeded.FEEDS[:5], 1)
         ]
         xcoms = {"credits": self._credits("batch_search", done * 2), **searched, "return_value": searched}
-        lacks = _incomplete(("searchesNotStarted", len(left), 12))
+        lacks = _incomplete(("searches_not_started", len(left), 12))
         run.add("search_news", 9 + draw.random(), {**xcoms, "preview": preview, **lacks})
         for index, feed in enumerate(seeded.FEEDS):
             url = f"https://{feed}-daily.example/latest"
@@ -529,8 +529,8 @@ class Story:
             "pages": pages,
             "blocked": {},
             "coverage": {"markdown": 1.0, "url": 1.0},
-            "creditsPerItem": 1.0,
-            "minItems": 200,
+            "credits_per_item": 1.0,
+            "min_items": 200,
             "failed": [_condition("min_items", None, "at least 200", str(pages))] if pages < 200 else [],
             **_place(run),
         }
@@ -554,8 +554,8 @@ class Story:
                 }
                 for number in range(1, 6)
             ],
-            **({"overCreditLimit": True} if status == "cancelled" else {}),
-            **_incomplete(("overCreditLimit", int(status == "cancelled"), 1)),
+            **({"over_credit_limit": True} if status == "cancelled" else {}),
+            **_incomplete(("over_credit_limit", int(status == "cancelled"), 1)),
         }
         origin = self._origin(run, "crawl_catalog")
         self._job_events(run, "crawl", job_id, origin, pages=6, seconds=600, cost=pages)
@@ -771,9 +771,9 @@ class Story:
             "used": used,
             "saved": 0,
             "unknown": 0,
-            "byOperation": {operation: used} if used else {},
-            "byFormat": by_format if used else {},
-            "byConnection": {self.conn_id: used},
+            "by_operation": {operation: used} if used else {},
+            "by_format": by_format if used else {},
+            "by_connection": {self.conn_id: used},
         }
         return {**found, "jobs": {f"{operation}/{job_id}": used}} if used and job_id else found
 
@@ -904,7 +904,7 @@ def _condition(condition: str, of: str | None, expected: str, actual: str) -> di
 
 
 def _place(run: Run) -> dict[str, Any]:
-    return {"until": _iso(run.start), "mapIndex": -1, "hasLogicalDate": True}
+    return {"until": _iso(run.start), "map_index": -1, "has_logical_date": True}
 
 
 def _iso(at: datetime) -> str:

@@ -61,7 +61,7 @@ def tasks_in(module: str) -> list[type[BaseOperator]]:
 
 
 TASKS = [task for room in ("operators", "sensors") for module in modules(room) for task in tasks_in(module)]
-WITH_FIELDS = [task for task in TASKS if getattr(task, "request_fields", ())]
+WITH_FIELDS = [task for task in TASKS if getattr(task, "_request_fields", ())]
 REPLACED = {
     "WebDataBatchSearchOperator": {"query"},
     "WebDataIncrementalCrawlOperator": {"urls", "append_to_id"},
@@ -106,7 +106,7 @@ def required(task: type) -> dict[str, Any]:
         for name, parameter in parameters(task).items()
         if parameter.default is inspect.Parameter.empty
     }
-    model = getattr(models, getattr(task, "request_model", ""), None)
+    model = getattr(models, getattr(task, "_request_model", ""), None)
     body = {} if model is None else minimal(model)
     sent = {name: value for name, value in body.items() if name in needed}
     return {**needed, **sent, **ARGUMENTS.get(task.__name__, {})}
@@ -199,9 +199,8 @@ def test_the_docstrings_say_what_is_templated() -> None:
             for name, text in DESCRIPTION.findall(inspect.getdoc(base) or "")
             if "templated" in text
         }
-        # Airflow's operators have an attribute `output` already.
-        said = {"output_to" if name == "output" else name for name in said} - {"extra_body"}
-        templated = {*task.template_fields} - {*getattr(task, "request_fields", ()), "extra_body"}
+        said -= {"extra_body"}
+        templated = {*task.template_fields} - {*getattr(task, "_request_fields", ()), "extra_body"}
         wrong += [
             f"{file_of(task)}: {task.__name__} templates {name!r}; add 'templated' to its ':param' line"
             for name in sorted(templated - said)
@@ -224,7 +223,7 @@ def test_templated_attributes_exist_and_are_shown_by_their_type() -> None:
         given = parameters(task)
         structured = {
             name
-            for name in getattr(task, "request_fields", ())
+            for name in getattr(task, "_request_fields", ())
             if re.search(r"\b(Mapping|Sequence)\[", str(given[name].annotation))
         }
         renderers = {*task.template_fields_renderers}

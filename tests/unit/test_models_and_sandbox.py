@@ -241,7 +241,7 @@ def schema_edges(schema: Any, path: str, put: Callable[[Any], dict[str, Any]]) -
     for names, value in (
         (("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"), lambda number: number),
         (("minLength", "maxLength"), lambda length: "x" * length),
-        (("minItems", "maxItems"), lambda length: [schema_sample(schema["items"])] * length),
+        (("min_items", "maxItems"), lambda length: [schema_sample(schema["items"])] * length),
     ):
         for name in names:
             if name in schema:

@@ -8,26 +8,18 @@ from typing import Any
 import pytest
 from airflow.sdk import DAG
 from airflow.serialization.helpers import serialize_template_field
-from pydantic import BaseModel
 
-from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.options import Changes, Media, Option, Output, Quality, Schema, Wait
+from airflow_provider_webdata.options import Changes, Option, Quality
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
-from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 CRAWL = {"task_id": "t", "url": "https://a.example/"}
 
 
-class Price(BaseModel):
-    price: float
-
-
 REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
-    "no size": (Media, {"folder": "/x", "max_mb": 0}, r"Media\(max_mb=\) must be a number above 0"),
-    "size as text": (Media, {"folder": "/x", "max_mb": "5"}, r"Media\(max_mb=\) must be a number above 0"),
     "emit": (Changes, {"manifest": "/x", "emit": "new"}, r"Changes\(emit=\) must be one of all, changed"),
     "on_unchanged": (Changes, {"manifest": "/x", "on_unchanged": "fail"}, r"Changes\(on_unchanged=\) must be one of"),
     "removed after no run": (Changes, {"manifest": "/x", "removed_after": 0}, r"Changes\(removed_after=\) must be"),
@@ -38,13 +30,6 @@ REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
         Changes, {"manifest": "/x", "shared": True, "removed_after": 3, "max_removed": 5},
         r"Changes\(max_removed=\) has no effect with shared=True.*omit it",
     ),
-    "on_invalid": (Schema, {"on_invalid": "drop"}, r"Schema\(on_invalid=\) must be one of keep, fail"),
-    "number for a schema": (Schema, {"schema": 7}, "result_schema must be"),
-    "class for a schema": (Schema, {"schema": dict}, "result_schema must be"),
-    **{
-        f"rows {rows!r}": (Schema, {"rows": rows}, r"Schema\(rows=\) must name a list")
-        for rows in ("", ".", "a..b", 7, ["a"])
-    },
     "fewer than none": (Quality, {"min_items": -1}, r"Quality\(min_items=\) must be a whole number of at least 0"),
     "a drop of all": (Quality, {"drop_vs_last": 30}, r"Quality\(drop_vs_last=\) must be a number from 0 to 1"),
     "share as text": (Quality, {"blocked": "5%"}, r"Quality\(blocked=\) must be a number from 0 to 1"),
@@ -53,14 +38,6 @@ REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
     "coverage of no field": (Quality, {"coverage": 0.9}, r"Quality\(coverage=\) must be a mapping"),
     "no field": (Quality, {"coverage": {"json..a": 1}}, r"must be the path of a value .*given: 'json..a'"),
     "on_fail": (Quality, {"on_fail": "skip"}, r"Quality\(on_fail=\) must be one of fail, warn"),
-    "by": (Wait, {"by": "mail"}, r"Wait\(by=\) must be one of auto, webhook, polling"),
-    "poll too often": (Wait, {"poll_interval": 0.5}, r"Wait\(poll_interval=\) must be .*, at least 1"),
-    "poll by a switch": (Wait, {"poll_interval": True}, r"Wait\(poll_interval=\) must be seconds"),
-    "interval as text": (Wait, {"safety_poll": "1 h"}, r"Wait\(safety_poll=\) must be seconds"),
-    "interval that is no number": (Wait, {"safety_poll": float("nan")}, r"Wait\(safety_poll=\) must be seconds"),
-    "no time": (Wait, {"timeout": 0}, r"Wait\(timeout=\) must be seconds or a timedelta, more than 0"),
-    "past": (Wait, {"timeout": timedelta(days=-1)}, r"Wait\(timeout=\) must be"),
-    "endless": (Wait, {"timeout": float("inf")}, r"Wait\(timeout=\) must be"),
 }  # fmt: skip
 
 
@@ -72,102 +49,87 @@ def test_an_option_that_cannot_work_is_refused(
         option(**fields)
 
 
-SHORT: dict[str, tuple[str, Any, Option]] = {
-    "output": ("output_to", "/x.jsonl", Output("/x.jsonl")),
-    "media": ("media", "/x", Media("/x")),
-    "changes": ("changes", "/x", Changes("/x")),
-    "result_schema": ("result_schema", {"type": "object"}, Schema({"type": "object"})),
-    "quality": ("quality", 5, Quality(min_items=5)),
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no size": ({"max_media_mb": 0}, "max_media_mb must be a number above 0"),
+    "size as text": ({"max_media_mb": "5"}, "max_media_mb must be a number above 0"),
+    "a number for a path": ({"save_to": 5}, "save_to must be a path or URL as text"),
+    "a number for a folder": ({"media_to": 5}, "media_to must be a path or URL as text"),
+    "on_invalid_result": ({"on_invalid_result": "drop"}, "on_invalid_result must be one of keep, fail"),
+    "number for a schema": ({"result_schema": 7}, "result_schema must be"),
+    "class for a schema": ({"result_schema": dict}, "result_schema must be"),
+    "number for changes": ({"quality": "many"}, r"Quality\(min_items=\) must be"),
+    "poll too often": ({"poll_interval": 0.5}, "poll_interval must be seconds or a timedelta, at least 1"),
+    "poll by a switch": ({"poll_interval": True}, "poll_interval must be seconds"),
+    "no time": ({"wait_timeout": 0}, "wait_timeout must be seconds or a timedelta, more than 0"),
+    "past": ({"wait_timeout": timedelta(days=-1)}, "wait_timeout must be"),
+    "endless": ({"wait_timeout": float("inf")}, "wait_timeout must be"),
+    "time as text": ({"wait_timeout": "1 h"}, "wait_timeout must be seconds"),
 }
 
 
-def test_short_forms() -> None:
-    for argument, (attribute, short, option) in SHORT.items():
-        assert getattr(WebDataCrawlOperator(**CRAWL, **{argument: short}), attribute) == option
-        assert getattr(WebDataCrawlOperator(**CRAWL), attribute) is None
+@pytest.mark.parametrize(("arguments", "words"), WRONG.values(), ids=WRONG.keys())
+def test_a_value_that_cannot_work_is_refused_while_the_dag_is_read(
+    arguments: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        WebDataCrawlOperator(**CRAWL, **arguments)
+
+
+@pytest.mark.parametrize("rows", ["", ".", "a..b", 7, ["a"]])
+def test_rows_must_name_a_list(rows: Any) -> None:
+    with pytest.raises(ValueError, match="result_rows must name a list"):
+        WebDataAgentOperator(task_id="t", prompt="p", result_rows=rows)
+    with pytest.raises(ValueError, match="result_rows must name a list"):
+        WebDataJobSensor(task_id="t", kind="agent", job_id="j", result_rows=rows)
+
+
+def test_arguments_are_kept_as_given() -> None:
+    """`.partial`, serialization, and code that inspects a task see what its author wrote."""
+    given: dict[str, Any] = {
+        "save_to": "/x.jsonl",
+        "media_to": "/m",
+        "changes": "/c",
+        "result_schema": {"type": "object"},
+        "quality": 5,
+        "poll_interval": timedelta(minutes=1),
+        "wait_timeout": timedelta(hours=2),
+        "rate_limit_timeout": timedelta(hours=1),
+        "credit_limit": "5",
+        "max_error_ratio": "0.5",
+    }
+    task = WebDataCrawlOperator(**CRAWL, **given)
+    assert {name: getattr(task, name) for name in given} == given
 
 
 def test_tasks_do_not_share_an_option() -> None:
     """Airflow renders an option in place."""
-    output = Output("/tmp/{{ ti.task_id }}.jsonl")
+    changes = Changes("/tmp/{{ ti.task_id }}")
     tasks = [
-        WebDataScrapeOperator(task_id=name, url="https://a.example/", output=output) for name in ("a", "b")
+        WebDataScrapeOperator(task_id=name, url="https://a.example/", changes=changes) for name in ("a", "b")
     ]
     for task in tasks:
         task.render_template_fields({"ti": {"task_id": task.task_id}})  # type: ignore[typeddict-item]
-    assert [task.output_to for task in tasks] == [Output("/tmp/a.jsonl"), Output("/tmp/b.jsonl")]
-    assert output.path == "/tmp/{{ ti.task_id }}.jsonl"
+    assert [task.changes for task in tasks] == [Changes("/tmp/a"), Changes("/tmp/b")]
+    assert changes.manifest == "/tmp/{{ ti.task_id }}"
 
 
 def test_runs_in_one_process_do_not_share_an_option() -> None:
     """Each run renders a shallow copy of the task."""
-    task = WebDataCrawlOperator(
-        **CRAWL, output="/tmp/{{ ds }}.jsonl", changes="/tmp/{{ ds }}", media="/tmp/{{ ds }}"
-    )
+    task = WebDataCrawlOperator(**CRAWL, changes=Changes("/tmp/{{ ds }}", emit="changed"))
     for ds in ("2026-01-01", "2026-01-02"):
         run = task.prepare_for_execution()
         run.render_template_fields({"ds": ds})  # type: ignore[typeddict-item]
-        assert run.output_to == Output(f"/tmp/{ds}.jsonl")
-        assert run.changes == Changes(f"/tmp/{ds}")
-        assert run.media == Media(f"/tmp/{ds}")
+        assert run.changes == Changes(f"/tmp/{ds}", emit="changed")
 
 
 def test_rendered_fields_are_legible() -> None:
-    task = WebDataCrawlOperator(
-        **CRAWL,
-        output=Output("/x.jsonl", documents=True),
-        media="/m",
-        changes=Changes("/c", emit="changed"),
-    )
-    shown = {
-        name: serialize_template_field(getattr(task, name), name)
-        for name in ("output_to", "media", "changes")
-    }
-    assert shown == {
-        "output_to": {"path": "/x.jsonl", "documents": True},
-        "media": {"folder": "/m"},
-        "changes": {"manifest": "/c", "emit": "changed"},
-    }
-    assert Schema(Price, rows="a").serialize() == {"schema": f"{__name__}.Price", "rows": "a"}
-    assert Wait(timeout=timedelta(hours=1)).serialize() == {"timeout": 3600.0}
+    task = WebDataCrawlOperator(**CRAWL, changes=Changes("/c", emit="changed"))
+    assert serialize_template_field(task.changes, "changes") == {"manifest": "/c", "emit": "changed"}
 
 
 def test_an_xcom_in_an_option_makes_a_dependency() -> None:
     with DAG("d", schedule=None):
         path = WebDataRunMonitorOperator(task_id="first", monitor_id="m").output
-        task = WebDataCrawlOperator(**CRAWL, output=Output(path, documents=True))  # type: ignore[arg-type]
-        short = WebDataCrawlOperator(**{**CRAWL, "task_id": "s"}, output=path)
+        task = WebDataCrawlOperator(**CRAWL, changes=Changes(path))  # type: ignore[arg-type]
+        short = WebDataCrawlOperator(**{**CRAWL, "task_id": "s"}, changes=path, save_to=path)  # type: ignore[arg-type]
     assert task.upstream_task_ids == short.upstream_task_ids == {"first"}
-
-
-NO_EFFECT = {
-    "check": (WebDataRunMonitorOperator, {"monitor_id": "m"}, ("cancel_on_timeout", "cancel_on_kill")),
-    "job sensor": (
-        WebDataJobSensor, {"kind": "crawl", "job_id": "j"}, ("timeout", "cancel_on_timeout", "cancel_on_kill"),
-    ),
-    "check sensor": (
-        WebDataMonitorCheckSensor, {"monitor_id": "m"}, ("timeout", "cancel_on_timeout", "cancel_on_kill"),
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("task", "arguments", "names"), NO_EFFECT.values(), ids=NO_EFFECT.keys())
-def test_fields_of_wait_without_effect_are_refused(
-    task: Any, arguments: dict[str, Any], names: tuple[str, ...]
-) -> None:
-    for name in names:
-        wait = Wait(**{name: 5 if name == "timeout" else False})
-        with pytest.raises(ValueError, match=rf"Wait\({name}=\) has no effect here"):
-            task(task_id="t", wait=wait, **arguments)
-    assert (
-        task(task_id="t", wait=Wait(by="webhook", poll_interval=5), **arguments).polling_policy.poll_interval
-        == 5
-    )
-
-
-def test_a_switch_stands_for_no_option() -> None:
-    """Only the fields' own forms are short forms."""
-    with pytest.raises(ValueError, match=r"Wait\(by=\) must be one of"):
-        WebDataCrawlOperator(**CRAWL, wait=60)  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="result_schema must be"):
-        WebDataBatchSearchOperator(task_id="t", queries=["q"], result_schema=7)  # type: ignore[arg-type]

@@ -34,7 +34,7 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes, Wait
+from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
@@ -159,7 +159,7 @@ def _parse(run: Run) -> dict[str, Any]:
 
 @_case(WebDataBatchScrapeOperator)
 def _batch_scrape(run: Run) -> dict[str, Any]:
-    return {"urls": run.site.urls, "wait": _wait(run), **_PAGE}
+    return {"urls": run.site.urls, **_wait(run), **_PAGE}
 
 
 @_case(WebDataCrawlOperator)
@@ -170,8 +170,8 @@ def _crawl(run: Run) -> dict[str, Any]:
         "limit": 2,
         "scrape_options": options,
         "deferrable": True,
-        "wait": _wait(run),
-        "output": str(run.folder / "crawl.jsonl"),
+        **_wait(run),
+        "save_to": str(run.folder / "crawl.jsonl"),
     }
 
 
@@ -183,7 +183,7 @@ def _incremental_crawl(run: Run) -> dict[str, Any]:
         "changes": Changes(str(run.folder / "seen")),
         "map_options": {"limit": 2},
         "sitemap_url": "",
-        "wait": _wait(run),
+        **_wait(run),
         **_PAGE,
     }
 
@@ -263,12 +263,12 @@ def _agent(run: Run) -> dict[str, Any]:
         "urls": [run.site.page],
         "schema": SCHEMA,
         "max_credits": 100,
-        "wait": _wait(run),
+        **_wait(run),
     }
 
 
-def _wait(run: Run) -> Wait:
-    return Wait(poll_interval=run.poll_seconds, safety_poll=10, timeout=PATIENCE)
+def _wait(run: Run) -> dict[str, Any]:
+    return {"poll_interval": run.poll_seconds, "wait_timeout": PATIENCE}
 
 
 def _limits(run: Run) -> dict[str, Any]:

@@ -172,10 +172,8 @@ def _classes(module: str) -> Iterator[type]:
 def _groups(cls: type) -> Iterator[Group]:
     seen: set[str] = set()
     templated = {*getattr(cls, "template_fields", ())}
-    # Airflow's operators have an attribute `output` already.
-    templated |= {"output"} if "output_to" in templated else set()
-    fields = {*getattr(cls, "request_fields", ())}
-    request = getattr(cls, "request_model", "")
+    fields = {*getattr(cls, "_request_fields", ())}
+    request = getattr(cls, "_request_model", "")
     for base in cls.__mro__:
         # Airflow wraps constructors, including inherited ones.
         if (

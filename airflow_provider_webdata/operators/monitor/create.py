@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk.configuration import conf
 
-from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events, checked_pages
 from airflow_provider_webdata.base.arguments.waits import check_wait
 from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS, one_of
+from airflow_provider_webdata.states.check_arguments import checked_events, checked_pages
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 
 if TYPE_CHECKING:

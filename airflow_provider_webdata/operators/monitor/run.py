@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow.sdk.configuration import conf
 
-from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events, checked_pages
 from airflow_provider_webdata.base.arguments.waits import check_wait
 from airflow_provider_webdata.base.monitor_operator import ExistingMonitorOperator
 from airflow_provider_webdata.options import one_of
+from airflow_provider_webdata.states.check_arguments import checked_events, checked_pages
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, CheckCriteria
 
 if TYPE_CHECKING:

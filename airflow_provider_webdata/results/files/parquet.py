@@ -73,7 +73,7 @@ class ParquetWriter:
 def read_parquet(file: Any, *_: Any) -> Content:
     """Return the rows of a file.
 
-    :raises ValueError: the file is not Parquet, or has column types that `output=` does not write.
+    :raises ValueError: the file is not Parquet, or has column types that `save_to=` does not write.
     """
     pool = pa.default_memory_pool()
     try:
@@ -115,7 +115,7 @@ def _column(field: Any) -> Column:
     is_json = (field.metadata or {}).items() >= JSON_COLUMN.items()
     if pa.types.is_string(field.type) or pa.types.is_large_string(field.type) or pa.types.is_null(field.type):
         return Column(field.name, (), "json" if is_json else "text")
-    raise ValueError(f"the column {field.name!r} has the type {field.type}, which output= does not write")
+    raise ValueError(f"the column {field.name!r} has the type {field.type}, which save_to= does not write")
 
 
 class _Sink(io.RawIOBase):

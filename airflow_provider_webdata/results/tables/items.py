@@ -99,7 +99,7 @@ class ResultsFile:
                 file = self._open.enter_context(path.fs.open(path.path, "rb"))
         except FileNotFoundError as error:
             raise TableError(
-                f"path: {self.url} does not exist; specify a file that a task with output= has written"
+                f"path: {self.url} does not exist; specify a file that a task with save_to= has written"
             ) from error
         file_format = format_of(self.url)
         read = file_format.load("reader")

@@ -54,7 +54,7 @@ class IncrementalCrawlRun(JobRun):
     def publish(self, results: Results, value: Value | None = None) -> Any:
         """Publish results, and push that sitemaps were not read; see `Publication.publish`."""
         result = super().publish(results, value)
-        self.lacks("sitemapsNotRead", self.plan.sitemaps_not_read, self.plan.sitemaps)
+        self.lacks("sitemaps_not_read", self.plan.sitemaps_not_read, self.plan.sitemaps)
         return result
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
@@ -86,7 +86,7 @@ class IncrementalCrawlRun(JobRun):
         if plan.has_no_links:
             known = len(seen.known_for(self.site).entries)
             # The first page is read even if no map ever has links.
-            self.lacks("noResults", known if known > 1 else 0)
+            self.lacks("no_results", known if known > 1 else 0)
         return plan
 
     @cached_property

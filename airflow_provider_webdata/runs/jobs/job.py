@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.jobs.state import TaskJob
 
 JOB_WAIT_SECONDS = 86400.0
-_INVALID_URLS = "invalidURLs"
+_INVALID_URLS = "invalid_urls"
 
 
 class JobRun(WaitRun[JobOutcome]):
@@ -231,7 +231,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def _dropped_urls(self) -> list[str]:
         dropped = list(recorded_start(self.context).invalid_urls)
-        if "urlsInvalid" in self.shortfalls and (ti := self.attempt.ti) is not None:
+        if "urls_invalid" in self.shortfalls and (ti := self.attempt.ti) is not None:
             # All of them; also on Airflow 3.2.
             dropped += ti.xcom_pull(key=_INVALID_URLS, map_indexes=self.attempt.map_index) or ()
         return [url for url in dropped if isinstance(url, str)]
@@ -282,7 +282,7 @@ class JobRun(WaitRun[JobOutcome]):
                 len(job.invalid_urls),
                 trimmed(first_few([str(url) for url in job.invalid_urls]), 2000),
             )
-            self.lacks("urlsInvalid", len(job.invalid_urls))
+            self.lacks("urls_invalid", len(job.invalid_urls))
         self.push(**values)
 
     def _wait(self, start: JobStart, job: TaskJob) -> Any:
@@ -321,8 +321,8 @@ class JobRun(WaitRun[JobOutcome]):
         return self._finish(self._at_end(self.wait_here(target, deadline)))
 
     def _push_over_limit(self) -> None:
-        self.push(overCreditLimit=True)
-        self.lacks("overCreditLimit", 1)
+        self.push(over_credit_limit=True)
+        self.lacks("over_credit_limit", 1)
 
     @property
     def _watched_limit(self) -> float | None:

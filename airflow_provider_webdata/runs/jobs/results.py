@@ -117,8 +117,8 @@ class PageErrors:
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom form."""
         if not self.is_known:
-            return {"count": None, "robotsBlocked": None, "pages": self.pages}
-        return {"count": self.failed, "robotsBlocked": self.robots_blocked, "pages": self.pages}
+            return {"count": None, "robots_blocked": None, "pages": self.pages}
+        return {"count": self.failed, "robots_blocked": self.robots_blocked, "pages": self.pages}
 
 
 class JobResult:
@@ -165,7 +165,7 @@ class JobResult:
         if JOBS[self._kind].documents is None:
             return self._publish_answer(inputs)
         if self._rows_path:
-            self._log.warning("Schema(rows=) has no effect: this job has pages")
+            self._log.warning("result_rows has no effect: this job has pages")
         summary, errors = self.page_summary()
         errors.unread += dropped
         cached = CachedPages()
@@ -284,7 +284,7 @@ class JobResult:
             and (missing := counted - errors.returned) > 0
         ):
             summary[MISSING] = missing
-            self._run.lacks("pagesMissing", missing, counted)
+            self._run.lacks("pages_missing", missing, counted)
             self._log.warning(
                 "The service counts %d completed pages in job %s but returned %d. No page counts as removed now",
                 counted,
@@ -313,8 +313,8 @@ class JobResult:
 
         :param errors: the failed pages.
         """
-        self._run.lacks("pagesFailed", errors.failed, errors.failed + errors.succeeded)
-        self._run.lacks("entriesSkipped", errors.skipped)
+        self._run.lacks("pages_failed", errors.failed, errors.failed + errors.succeeded)
+        self._run.lacks("entries_skipped", errors.skipped)
         most = number("max_error_ratio", self._task.max_error_ratio, 1)
         excess = too_many(errors.failed, errors.failed + errors.succeeded, "pages", most or 0)
         fails = most is not None and excess is not None

@@ -158,7 +158,7 @@ class StoreRecords:
             if self.lasts:
                 log.warning(
                     "The results exceed %d MiB, the limit in the task state store. A retry would be billed again for "
-                    "all further results; set output= to store all of them",
+                    "all further results; set save_to= to store all of them",
                     MAX_STORED_BYTES // 2**20,
                 )
             self.lasts = False

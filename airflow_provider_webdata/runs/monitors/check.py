@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import AirflowSkipException
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError, trimmed
-from airflow_provider_webdata.base.arguments.monitor_arguments import checked_pages
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.stored_record import Epoch, Moment  # noqa: TC001 - msgspec reads the annotations
@@ -20,6 +19,7 @@ from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.runs.wait_run import WaitRun
+from airflow_provider_webdata.states.check_arguments import checked_pages
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change, is_over
 from airflow_provider_webdata.states.jobs import first_few
@@ -171,7 +171,7 @@ def check_with_pages(
     found = {name: value for name, value in seen[-1].items() if name not in {"pages", "next"}}
     report_credits(run, check_id, found)
     if isinstance(counts := found.get("summary"), dict):
-        run.lacks("pagesFailed", counts.get("error") or 0, counts.get("totalPages"))
+        run.lacks("pages_failed", counts.get("error") or 0, counts.get("totalPages"))
     if pages is not False:
         found["pages"] = _pages(hook, monitor_id, check_id, pages)
     run.log.info(

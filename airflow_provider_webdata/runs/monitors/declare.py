@@ -10,7 +10,6 @@ from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
 from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import CrawlTarget, MonitorCreateRequest
 from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_values
-from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.common.xcom_keys import APPLIED_SCHEDULE
@@ -21,6 +20,7 @@ from airflow_provider_webdata.runs.monitors.check import CheckRun
 from airflow_provider_webdata.runs.monitors.lookup import monitors_named, only_one, visible_monitor
 from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, checked_request
+from airflow_provider_webdata.states.check_arguments import checked_events
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

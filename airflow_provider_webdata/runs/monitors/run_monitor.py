@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import ConflictError, NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.api.monitor_diff import monitor_changes
-from airflow_provider_webdata.base.arguments.monitor_arguments import checked_events
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.runs.failures import MonitorConflictError
 from airflow_provider_webdata.runs.intent import Intent, may_have_acted
@@ -15,6 +14,7 @@ from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.runs.monitors.check import CheckRun
 from airflow_provider_webdata.runs.monitors.lookup import required_monitor
 from airflow_provider_webdata.runs.replica import until_found, until_visible
+from airflow_provider_webdata.states.check_arguments import checked_events
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.operators.monitor.run import WebDataRunMonitorOperator

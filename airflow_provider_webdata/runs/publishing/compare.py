@@ -176,13 +176,13 @@ class Compare(Step):
             name: counts[name] for name in CHANGES if name != "known" or counts[name] or results.known
         }
         if comparison.known and not (self._flowing or results.known):
-            self._summary["knownBefore"] = comparison.known
+            self._summary["known_before"] = comparison.known
             log.warning(
                 "This run has no results, but earlier runs saw %d pages. Check the site and the task's filters",
                 comparison.known,
             )
         if comparison.held_back:
-            self._summary["heldBack"] = comparison.held_back
+            self._summary["held_back"] = comparison.held_back
             log.warning(
                 "No page is removed: %d of %d known pages are missing, but max_removed allows %d",
                 comparison.held_back,
@@ -248,7 +248,7 @@ class Compare(Step):
         """Skip the task if nothing changed and `on_unchanged` says so."""
         changed = any(map(self._summary.get, ("new", "changed", "removed")))
         if self.changes.on_unchanged == "skip" and not changed:
-            empty = self._summary.get("knownBefore")
+            empty = self._summary.get("known_before")
             raise AirflowSkipException(
                 f"No results, but earlier runs saw {empty} pages"
                 if empty

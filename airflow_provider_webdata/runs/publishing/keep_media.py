@@ -79,7 +79,7 @@ class KeepMedia(Step):
 
     def shortfalls(self) -> Sequence[Shortfall]:
         """Return the files that were not kept."""
-        return [Shortfall("mediaNotKept", self._report.failed, self._report.failed + self._report.kept)]
+        return [Shortfall("media_not_kept", self._report.failed, self._report.failed + self._report.kept)]
 
     def written(self) -> None:
         """Log the counts."""

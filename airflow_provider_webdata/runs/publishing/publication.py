@@ -8,6 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.columns import columns_of
@@ -168,7 +169,7 @@ class Publication:
                 self.summary |= found
             self.shortfalls += step.shortfalls()
         if self.path is not None:
-            result: Any = summary
+            result: Any = {snake_case(name): value for name, value in summary.items()}
         else:
             build = None if results.kind == DOCUMENTS else value
             result = {**summary, "data": data} if build is None else build(data, summary)

@@ -92,11 +92,11 @@ class Measure(Step):
             self._measure(item)
             yield item
         self._found["known"] = len(results.known)
-        if number := results.summary.get("notBegun"):
+        if number := results.summary.get("not_begun"):
             self._unfinished = f"{number} searches not started"
         elif results.summary.get("status") == "cancelled":
             self._unfinished = "a job canceled at the limit"
-        used = known_credits(results.summary.get("creditsUsed"))
+        used = known_credits(results.summary.get("credits_used", results.summary.get("creditsUsed")))
         if used is not None and self._found["items"]:
             self._credits = round(used / self._found["items"], 4)
 
@@ -108,12 +108,12 @@ class Measure(Step):
             "pages": self._found["pages"],
             "blocked": dict(self._blocked),
             "coverage": {field: round(filled / items, 4) for field, filled in self._filled.items() if items},
-            "creditsPerItem": self._credits,
-            "minItems": self._least,
+            "credits_per_item": self._credits,
+            "min_items": self._least,
             "failed": [assertion._asdict() for assertion in self._failed],
             "until": run.stored_moment,
-            "mapIndex": run.map_index,
-            "hasLogicalDate": self._has_logical_date,
+            "map_index": run.map_index,
+            "has_logical_date": self._has_logical_date,
         }
         return {QUALITY_REJECTED if self._is_rejected else QUALITY: measured}
 
@@ -256,7 +256,7 @@ class Measure(Step):
         if not self._has_logical_date or ti.get_previous_dagrun() is not None:
             # The newest by logical date. Databases sort runs without one first or last, so these require reading all.
             found = ti.xcom_pull(key=QUALITY, include_prior_dates=True, map_indexes=run.map_index)
-        if found and not (_precedes(found, run) and found.get("hasLogicalDate") == self._has_logical_date):
+        if found and not (_precedes(found, run) and found.get("has_logical_date") == self._has_logical_date):
             every = ti.xcom_pull(task_ids=[ti.task_id], key=QUALITY, include_prior_dates=True)
             before = (measured for measured in every if _precedes(measured, run))
             found = max(before, key=lambda measured: measured["until"], default=None)
@@ -270,7 +270,7 @@ def _precedes(measured: Any, run: ManifestRun) -> bool:
     return (
         isinstance(measured, Mapping)
         and isinstance(measured.get("items"), int)
-        and measured.get("mapIndex") == run.map_index
+        and measured.get("map_index") == run.map_index
         and str(measured.get("until", "~")) < run.stored_moment
     )
 

@@ -79,9 +79,9 @@ class BatchSearchRun(Run):
             self.ledger.save(before, self.operation)
             summary = _summary(batch.tally)
             self.push(**summary)
-            self.lacks("searchesFailed", len(batch.tally.failed), len(queries))
-            self.lacks("searchesNotStarted", len(batch.tally.left), len(queries))
-            self.lacks("pagesFailed", batch.tally.pages_failed, batch.tally.pages)
+            self.lacks("searches_failed", len(batch.tally.failed), len(queries))
+            self.lacks("searches_not_started", len(batch.tally.left), len(queries))
+            self.lacks("pages_failed", batch.tally.pages_failed, batch.tally.pages)
         if batch.rate_limit is not None:
             progressed = batch.tally.settled > len(settled)
             self.postpone(batch.rate_limit, datetime.now(timezone.utc) if progressed else None)
@@ -108,7 +108,7 @@ class BatchSearchRun(Run):
             no_retry = (
                 ""
                 if kept.lasts
-                else "; no retry follows, because it would be billed for all searches again: set output="
+                else "; no retry follows, because it would be billed for all searches again: set save_to="
             )
             self.refuse_published(
                 TooManyFailuresError(f"{excess}; the results are stored and in XCom anyway{no_retry}"),
@@ -283,6 +283,6 @@ def _summary(tally: Tally) -> dict[str, Any]:
             for failure in tally.failed
         ],
         "left": [query.entry for query in tally.left],
-        "notBegun": len(tally.left),
-        "creditsUsed": tally.credits_used,
+        "not_begun": len(tally.left),
+        "credits_used": tally.credits_used,
     }

@@ -82,7 +82,7 @@ class SearchRun(CallRun):
         if answer.warning:
             self.log.warning("The service warns: %s", error_text(answer.warning))
         failed = unfetched(items)
-        self.lacks("pagesFailed", len(failed), scraped(items))
+        self.lacks("pages_failed", len(failed), scraped(items))
         if failed:
             self.log.warning(
                 "The pages of %d results could not be fetched: %s",

@@ -88,7 +88,7 @@ async def page(page: PageView) -> Response:
         summary=summary,
         steps=_steps(summary, happened, deliveries),
         wait=summary.wait or wait_in_worker(summary, happened),
-        # A task with `output` returns no rows, only their number.
+        # A task with `save_to` returns no rows, only their number.
         preview=first._replace(total=summary.count or first.total)
         if first
         else preview(summary.pushed.get("return_value")),
@@ -198,7 +198,7 @@ def _deliveries(page: PageView, summary: TaskSummary) -> list[StoredDelivery]:
 
 def _parts(summary: TaskSummary) -> list[tuple[str, float]]:
     """Return a task's credits by operation."""
-    parts = _mapping(_mapping(summary.pushed.get("credits")).get("byOperation"))
+    parts = _mapping(_mapping(summary.pushed.get("credits")).get("by_operation"))
     return [(name.replace("_", " "), used) for name, used in parts.items() if is_number(used)]
 
 

@@ -8,7 +8,6 @@ from typing import Any
 from airflow.sdk import dag, get_current_context, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.options import Wait
 
 CONNECTIONS = ("webdata_default", "webdata_other_api_server")
 RETRIES: dict[str, Any] = {"retries": 20, "retry_delay": timedelta(seconds=5)}
@@ -25,9 +24,7 @@ def webdata_chaos():
             {"url": url, "webdata_conn_id": CONNECTIONS[index % 2]} for index, url in enumerate(conf["urls"])
         ]
 
-    WebDataCrawlOperator.partial(
-        task_id="crawl", limit=1, wait=Wait(safety_poll=60), deferrable=True
-    ).expand_kwargs(crawls())
+    WebDataCrawlOperator.partial(task_id="crawl", limit=1, deferrable=True).expand_kwargs(crawls())
 
 
 webdata_chaos()

@@ -10,7 +10,6 @@ from airflow.sdk import dag
 
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.options import Wait
 
 JOBS = int(os.environ.get("WEBDATA_SCALE_JOBS", "200"))
 SITE = "https://scale.example/p"
@@ -26,7 +25,6 @@ def webdata_scale():
         "pool": "webdata_scale",
         "deferrable": True,
         # The safety poll is beyond the end of this demonstration: only deliveries report the end of a job.
-        "wait": Wait(by="webhook", safety_poll=3600),
         "retries": 3,
         "retry_delay": timedelta(seconds=5),
     }

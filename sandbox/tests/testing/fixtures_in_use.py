@@ -18,7 +18,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes, Quality, Wait
+from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 PAGE = "https://town.example/"
@@ -95,7 +95,7 @@ def test_a_proxy_of_the_environment(monkeypatch, request):
 @pytest.mark.parametrize("deferrable", [True, False])
 def test_jobs_are_over_at_once(webdata_sandbox, capfd, kind, deferrable):
     webdata_sandbox.connect(webhooks=kind == "webhook")
-    more = {"deferrable": deferrable, "wait": Wait(by=kind, poll_interval=300, safety_poll=300)}
+    more = {"deferrable": deferrable, "poll_interval": 300}
     crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, **more)
     agent = WebDataAgentOperator(task_id="a", prompt="river", **more)
     assert webdata_sandbox.execute(crawl)["count"] == 3
@@ -109,8 +109,7 @@ def test_jobs_are_over_at_once(webdata_sandbox, capfd, kind, deferrable):
 
 def test_a_job_that_takes_its_time_is_heard_of(webdata_sandbox):
     webdata_sandbox.configure(page_seconds=0.3)
-    more = {"wait": Wait(by="webhook", safety_poll=300), "deferrable": True}
-    crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, **more)
+    crawl = WebDataCrawlOperator(task_id="c", url="https://river.example/", limit=3, deferrable=True)
     assert webdata_sandbox.execute(crawl)["count"] == 3
 
 
@@ -124,9 +123,7 @@ def test_a_check(webdata_sandbox):
     monitor_id = webdata_sandbox.execute(monitor)["id"]
     check = WebDataRunMonitorOperator(task_id="r", monitor_id=monitor_id)
     check_id = webdata_sandbox.execute(check)["id"]
-    wait = WebDataMonitorCheckSensor(
-        task_id="w", monitor_id=monitor_id, check_id=check_id, wait=Wait(by="webhook"), deferrable=True
-    )
+    wait = WebDataMonitorCheckSensor(task_id="w", monitor_id=monitor_id, check_id=check_id, deferrable=True)
     assert webdata_sandbox.execute(wait)["id"] == check_id
 
 
@@ -153,9 +150,8 @@ def test_a_run_compares_with_the_run_before(webdata_sandbox, tmp_path):
             task_id="scrape",
             urls=[f"{PAGE}{number}" for number in range(len(words))],
             changes=Changes(f"{tmp_path}/manifest", emit="changed"),
-            output=f"{tmp_path}/{{{{ run_id }}}}.jsonl",
+            save_to=f"{tmp_path}/{{{{ run_id }}}}.jsonl",
             max_age=0,
-            wait=Wait(by="webhook"),
             deferrable=True,
             **options,
         )

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from airflow.sdk import dag
 
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
@@ -27,7 +26,6 @@ def crowd():
         WebDataMonitorCheckSensor(
             task_id=f"wait_{number}",
             monitor_id=monitor,
-            wait=Wait(by="webhook"),
             deferrable=True,
             timeout=1200,
         )

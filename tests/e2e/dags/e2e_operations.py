@@ -14,7 +14,6 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.credit_usage import WebDataCreditUsageOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 
 PATIENCE = 600
@@ -30,16 +29,18 @@ JOBS: dict[str, tuple[type, dict[str, Any]]] = {
         {"prompt": "What is for sale?", "urls": ["https://shop.example/"], "schema": SHOP},
     ),
 }
-# How its end is reported: by webhook alone (the safety poll is far away), by polling alone, or to a worker that waits.
+# How its end is reported: by webhook (the safety poll is far away), by polling alone, or to a worker that waits.
 HOWS: dict[str, dict[str, Any]] = {
-    "webhook": {"wait": Wait(by="webhook", safety_poll=1500, timeout=PATIENCE), "deferrable": True},
+    "webhook": {"wait_timeout": PATIENCE, "deferrable": True},
     "polling": {
-        "wait": Wait(by="polling", poll_interval=2, timeout=PATIENCE),
+        "poll_interval": 2,
+        "wait_timeout": PATIENCE,
         "attach_webhook": False,
         "deferrable": True,
     },
     "worker": {
-        "wait": Wait(poll_interval=2, timeout=PATIENCE),
+        "poll_interval": 2,
+        "wait_timeout": PATIENCE,
         "attach_webhook": False,
         "deferrable": False,
     },
@@ -60,7 +61,7 @@ for kind, (operator, request) in JOBS.items():
             task_id="wait",
             kind=kind,  # noqa: B023 - called at once
             job_id=start.output,
-            wait=Wait(poll_interval=2),
+            poke_interval=2,
             timeout=PATIENCE,
             deferrable=True,
         )
@@ -90,7 +91,8 @@ for kind in ("crawl", "batch_scrape"):
         operator(  # noqa: B023 - called at once
             task_id="wait",
             webdata_conn_id="{{ dag_run.conf['connection'] }}",
-            wait=Wait(poll_interval=2, safety_poll=5, timeout=PATIENCE),
+            poll_interval=2,
+            wait_timeout=PATIENCE,
             deferrable=True,
             retries=1,
             retry_delay=timedelta(seconds=1),
@@ -108,9 +110,9 @@ def job_to_file():
         url="https://river.example/",
         limit=5,
         scrape_options={"formats": ["markdown"]},
-        output="{{ dag_run.conf['path'] }}",
+        save_to="{{ dag_run.conf['path'] }}",
         deferrable=True,
-        wait=Wait(poll_interval=2),
+        poll_interval=2,
     )
 
     @task
@@ -133,7 +135,10 @@ job_to_file()
 def short_operations():
     """What the example DAGs do not show."""
     WebDataBatchSearchOperator(
-        task_id="searches", queries=["river", "kettle", "river"], limit=3, output="{{ dag_run.conf['path'] }}"
+        task_id="searches",
+        queries=["river", "kettle", "river"],
+        limit=3,
+        save_to="{{ dag_run.conf['path'] }}",
     )
     scrape = WebDataScrapeOperator(task_id="scrape", url="https://shop.example/kettles")
     # On the page of that scrape, and with code that fails: the browser is closed all the same.
@@ -152,7 +157,7 @@ def short_operations():
     guarded = WebDataScrapeOperator(task_id="guarded", url="https://shop.example/plans")
     guard >> guarded
     WebDataScrapeOperator(
-        task_id="nowhere", url="https://shop.example/plans", output="unknown://b/x.jsonl", retries=3
+        task_id="nowhere", url="https://shop.example/plans", save_to="unknown://b/x.jsonl", retries=3
     )
 
 

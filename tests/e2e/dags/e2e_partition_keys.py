@@ -26,7 +26,7 @@ def each_day():
         query="river",
         limit=10,
         tbs="{{ macros.webdata.tbs(dag_run) }}",
-        output="{{ params.folder }}/{{ dag_run.partition_key }}.jsonl",
+        save_to="{{ params.folder }}/{{ dag_run.partition_key }}.jsonl",
         outlets=[days],
     )
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from airflow.sdk import dag, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.options import Quality, Wait
+from airflow_provider_webdata.options import Quality
 
 
 @dag(dag_id="e2e_quality", schedule=None)
@@ -17,9 +17,9 @@ def checks():
         url="https://checked.example/",
         limit=50,
         scrape_options={"max_age": 0},
-        output="{{ dag_run.conf['path'] }}",
+        save_to="{{ dag_run.conf['path'] }}",
         quality=Quality(drop_vs_last=0.3, coverage={"markdown": 1}, blocked=0.1),
-        wait=Wait(poll_interval=2),
+        poll_interval=2,
         deferrable=True,
         retries=2,
         retry_delay=timedelta(seconds=1),

@@ -11,7 +11,7 @@ from airflow.sdk import dag
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Changes, Output, Wait
+from airflow_provider_webdata.options import Changes
 
 
 def hold(context: dict[str, Any], result: Any) -> None:
@@ -34,9 +34,10 @@ def site():
         limit=2000,
         scrape_options={"max_age": 0},
         changes=Changes("{{ dag_run.conf['folder'] }}/seen", emit="changed"),
-        output=Output("{{ dag_run.conf['folder'] }}/{{ dag_run.conf['day'] }}.jsonl", documents=True),
+        save_to="{{ dag_run.conf['folder'] }}/{{ dag_run.conf['day'] }}.jsonl",
+        documents=True,
         deferrable=False,
-        wait=Wait(poll_interval=1),
+        poll_interval=1,
         **RETRY,
     )
     load = WebDataToTableOperator(

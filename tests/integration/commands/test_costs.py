@@ -33,19 +33,19 @@ def told(**by_operation: float) -> dict[str, Any]:
         "used": sum(by_operation.values()),
         "saved": 1,
         "unknown": 0,
-        "byOperation": by_operation,
-        "byFormat": {"page": 1},
+        "by_operation": by_operation,
+        "by_format": {"page": 1},
     }
 
 
 # XComs of other tasks with the same key.
 ODD: list[Any] = [
     {"used": "all"},
-    {"used": True, "byOperation": {}},
-    {"used": 10**400, "byOperation": {}},
-    {"used": 1, "byOperation": {"search": "two"}},
-    {"used": 1, "byOperation": {}, "jobs": {"crawl/j": "ten"}},
-    {"used": 1, "byOperation": {}, "unknown": []},
+    {"used": True, "by_operation": {}},
+    {"used": 10**400, "by_operation": {}},
+    {"used": 1, "by_operation": {"search": "two"}},
+    {"used": 1, "by_operation": {}, "jobs": {"crawl/j": "ten"}},
+    {"used": 1, "by_operation": {}, "unknown": []},
     "{" * 5000,
 ]
 
@@ -228,8 +228,8 @@ def test_of_a_connection(database: None, run: Any) -> None:
             ("5_free", told(), {"billed": 0}),
             ("6_unknown", told(search=9) | {"unknown": 2}, {"billed": 0, "other": 9}),
         ):
-            jobs = {"jobs": {"crawl/j": 4}} if "crawl" in credits["byOperation"] else {}
-            xcom = credits | {"byConnection": by_connection} | jobs
+            jobs = {"jobs": {"crawl/j": 4}} if "crawl" in credits["by_operation"] else {}
+            xcom = credits | {"by_connection": by_connection} | jobs
             add_task(session, "shared", task, operator="S", xcoms={"credits": xcom})
         session.commit()
     assert rows(run, "--conn-id", "billed") == [{"dag_id": "shared", "used": 10, "tasks": 5, "unknown": 2}]
@@ -242,7 +242,7 @@ def test_reports_do_not_count_a_job_again(database: None) -> None:
     edge = START.replace(hour=0, minute=0, second=0, microsecond=0)
     with settings.Session() as session:
         for dag_id, minutes in (("crawler", -2), ("loader", 2)):
-            credits = told(crawl=90) | {"byConnection": {"a": 90}, "jobs": {"crawl/j": 90}}
+            credits = told(crawl=90) | {"by_connection": {"a": 90}, "jobs": {"crawl/j": 90}}
             add_task(session, dag_id, "t", operator="S", xcoms={"credits": credits})
             its = session.scalars(select(XComModel).where(XComModel.dag_id == dag_id)).one()
             its.timestamp = edge + timedelta(minutes=minutes)
@@ -267,7 +267,7 @@ def test_a_job_is_counted_once_for_its_connection(database: None) -> None:
             ("1_operator", told(crawl=90), {"a": 90}),
             ("2_both", told(crawl=90, search=10), {"a": 90, "b": 10}),
         ):
-            xcom = credits | {"byConnection": by_connection, "jobs": {"crawl/j": 90}}
+            xcom = credits | {"by_connection": by_connection, "jobs": {"crawl/j": 90}}
             add_task(session, "split", task, operator="S", xcoms={"credits": xcom})
         session.commit()
     since = START - timedelta(hours=1)

@@ -189,6 +189,6 @@ async def test_what_a_guarded_hook_counts(serve: Any, monkeypatch: pytest.Monkey
     with pytest.raises(errors.CallRefusedError, match="max_calls=3 is reached"):
         await settled(guarded.request("POST", "/v2/a"))
     credits = made[0].to_wire()
-    assert (credits["used"], credits["unknown"], credits["byOperation"]) == (3, 2, {"request": 3})
+    assert (credits["used"], credits["unknown"], credits["by_operation"]) == (3, 2, {"request": 3})
     assert len(server.requests) == 4
     await settled(guarded.close())

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
-from airflow_provider_webdata.options import Schema, Wait
 from tests.support import direct
 from webdata_sandbox.server import SandboxServer
 
 IMPORT = "from airflow_provider_webdata.operators.agent import WebDataAgentOperator"
 LEVELS = "https://weather.example/levels"
-STRICT: dict[str, Any] = {"urls": [LEVELS], "strict_constrain_to_urls": True, "wait": Wait(poll_interval=1)}
+STRICT: dict[str, Any] = {"urls": [LEVELS], "strict_constrain_to_urls": True, "poll_interval": 1}
 
 
 @pytest.mark.rule("agent-threads", "agent-server-fields", "agent-exchange")
@@ -29,8 +28,8 @@ def test_a_thread_continues(run_dag: Any, sandbox: SandboxServer, tmp_path: Path
         )
         why = WebDataAgentOperator(
             task_id="why", prompt="why?", thread_id="{{{{ ti.xcom_pull('first')['threadId'] }}}}",
-            output="{tmp_path}/why.jsonl", schema={{"type": "object", "required": ["x"]}},
-            result_schema=Schema(on_invalid="fail"), wait=Wait(poll_interval=1), deferrable=False,
+            save_to="{tmp_path}/why.jsonl", schema={{"type": "object", "required": ["x"]}},
+            on_invalid_result="fail", poll_interval=1, deferrable=False,
         )
         first >> why
         """,
@@ -58,10 +57,10 @@ def test_a_run_that_asks_says_so(here: SandboxServer, log: Callable[[], str], tm
         "prompt": "price",
         "mode": "chat",
         "exchange": {"requireApproval": True, "toolkits": ["market-prices"]},
-        "output": f"{tmp_path}/asked.jsonl",
+        "save_to": f"{tmp_path}/asked.jsonl",
         "schema": {"type": "object", "properties": {"prices": {"type": "array"}}, "required": ["prices"]},
-        "result_schema": Schema(on_invalid="fail"),
-        "wait": Wait(poll_interval=1),
+        "on_invalid_result": "fail",
+        "poll_interval": 1,
     }
     outcome = direct.run(WebDataAgentOperator(task_id="ask", **asking))
     asked = outcome.value
@@ -70,7 +69,7 @@ def test_a_run_that_asks_says_so(here: SandboxServer, log: Callable[[], str], tm
     assert f"next run of thread {asked['threadId']} with exchange={{'approve': {{'approvalId': " in log()
     answered = {
         **asking,
-        "output": f"{tmp_path}/answered.jsonl",
+        "save_to": f"{tmp_path}/answered.jsonl",
         "thread_id": asked["threadId"],
         "exchange": {"approve": {"approvalId": pending["id"], "callIds": [pending["calls"][0]["id"]]}},
     }
@@ -88,7 +87,7 @@ def test_the_report_of_a_run_that_failed(here: SandboxServer, deferrable: bool) 
             prompt="river",
             max_credits=6,
             urls=[LEVELS],
-            wait=Wait(poll_interval=1),
+            poll_interval=1,
             deferrable=deferrable,
         )
     )

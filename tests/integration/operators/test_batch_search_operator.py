@@ -78,12 +78,12 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
         )
         WebDataBatchSearchOperator(
             task_id="file", queries="{{{{ ['zeppelin', 'balloon'] | tojson }}}}", sources=["web", "news"],
-            output="{output}",
+            save_to="{output}",
         )
         WebDataBatchSearchOperator(
             task_id="retry", queries=["a", "b", "c"], retries=1, retry_delay=datetime.timedelta(0),
             max_concurrency=1, webdata_conn_id="faulty",
-            {"" if HAS_RETRY_POLICIES else f"output='{tmp_path}/retry.jsonl'"}
+            {"" if HAS_RETRY_POLICIES else f"save_to='{tmp_path}/retry.jsonl'"}
         )
         """,
         before=IMPORT,
@@ -152,7 +152,7 @@ def test_a_long_refusal_reschedules_and_continues(here, connect, tmp_path):
         task_id="t",
         queries=["zeppelin", "balloon", "glider"],
         max_concurrency=1,
-        output=str(tmp_path / "all.jsonl"),
+        save_to=str(tmp_path / "all.jsonl"),
     )
     outcome = direct.run(task)
     assert (*outcome.ended, outcome.reschedules) == ("success", 1, 1)
@@ -188,7 +188,7 @@ def test_the_credit_limit_ends_a_batch_cleanly(here, tmp_path):
     ti = TaskInstance()
     queries = ["zeppelin", "balloon", {"query": "glider"}, "zeppelin 1"]
     value = execute(
-        ti, queries=queries, credit_limit="5", max_concurrency=3, output=str(tmp_path / "a.jsonl")
+        ti, queries=queries, credit_limit="5", max_concurrency=3, save_to=str(tmp_path / "a.jsonl")
     )
     assert (value["done"], value["creditsUsed"]) == (2, 4)
     assert value["left"] == ti.xcom["left"] == [{"query": "glider"}, "zeppelin 1"]
@@ -209,7 +209,7 @@ def test_pdfs_are_bounded_by_an_equal_share_of_the_credits(here, log):
     assert log().count("credits allow 7 per PDF") == 1
     # Too few for one page of each: still as many searches as they allow.
     few = execute(queries=["zeppelin", "balloon", "glider"], credit_limit=8, **searches)
-    assert (few["done"], few["notBegun"]) == (1, 2)
+    assert (few["done"], few["not_begun"]) == (1, 2)
     assert log().count("credits allow 1 per PDF") == 1
 
 
@@ -219,10 +219,10 @@ def test_credits_of_earlier_tries_count(here, tmp_path, log):
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)
     arguments = {"queries": ["zeppelin", "balloon", "glider"], "credit_limit": 4, "max_concurrency": 1}
     with pytest.raises(AirflowException, match="1 of 3"):
-        execute(TaskInstance(max_tries=1), output=output, **arguments)
-    value = execute(TaskInstance(try_number=2, max_tries=1), output=output, **arguments)
+        execute(TaskInstance(max_tries=1), save_to=output, **arguments)
+    value = execute(TaskInstance(try_number=2, max_tries=1), save_to=output, **arguments)
     assert (value["done"], value["left"], value["creditsUsed"]) == (2, ["zeppelin"], 4)
-    assert value["notBegun"] == 1
+    assert value["not_begun"] == 1
     assert "1 of 3 searches were not started, because the next one may exceed credit_limit=4" in log()
 
 
@@ -243,7 +243,7 @@ def test_a_lost_answer_is_not_billed_twice(faulty, monkeypatch, tmp_path, name):
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     # Progress is kept beside the output, or in the task state store.
     beside = list(AMBIGUOUS).index(name) % 2
-    place = {"output": str(tmp_path / "a.jsonl")} if beside else {"store": StateStore()}
+    place = {"save_to": str(tmp_path / "a.jsonl")} if beside else {"store": StateStore()}
     arguments = {"queries": ["lost", "found"], "max_concurrency": 1, **place}
     ti = TaskInstance(max_tries=1)
     with pytest.raises(AirflowFailException, match="repeat_ambiguous"):
@@ -264,7 +264,7 @@ def test_a_lost_answer_is_requested_again_by_choice(faulty, monkeypatch, tmp_pat
     arguments = {
         "queries": ["lost", "found"],
         "max_concurrency": 1,
-        "output": str(tmp_path / "a.jsonl"),
+        "save_to": str(tmp_path / "a.jsonl"),
         "repeat_ambiguous": True,
     }
     with pytest.raises(AirflowException):
@@ -282,7 +282,7 @@ FOR_ALL = {401: "Unauthorized", 402: "Insufficient credits", 403: "not enabled"}
 def test_an_error_that_all_would_meet_stops_all(here, tmp_path, status):
     """The rest is not sent; the results are kept, and the task continues there once the cause is removed."""
     output = str(tmp_path / "a.jsonl")
-    arguments = {"queries": ["zeppelin", "balloon", "glider"], "max_concurrency": 1, "output": output}
+    arguments = {"queries": ["zeppelin", "balloon", "glider"], "max_concurrency": 1, "save_to": output}
     here.control.add_fault(
         "status", path=SEARCH, times=None, status=status, body={"success": False, "error": FOR_ALL[status]}
     )
@@ -310,7 +310,7 @@ def test_results_have_the_fields_that_a_query_overrides(here, tmp_path):
         assert own in expected[result["query"]]
         assert result["web"][0].keys().isdisjoint({"country", "limit", "highlights"})
     for end in (".jsonl", ".parquet"):
-        path = execute(output=f"{tmp_path}/found{end}", **arguments)["path"]
+        path = execute(save_to=f"{tmp_path}/found{end}", **arguments)["path"]
         with ResultsFile(path) as file:
             rows = [*file.rows()]
         for query, found in expected.items():
@@ -336,7 +336,7 @@ def test_without_a_retry_left_results_are_delivered_and_the_task_fails(here, tmp
     output = tmp_path / "a.jsonl"
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)
     ti = TaskInstance()
-    arguments = {"queries": ["zeppelin", "balloon"], "max_concurrency": 1, "output": str(output)}
+    arguments = {"queries": ["zeppelin", "balloon"], "max_concurrency": 1, "save_to": str(output)}
     with pytest.raises(AirflowFailException, match="1 of 2 searches failed"):
         execute(ti, **arguments)
     assert re.search(r"error +\] 1 search failed: .*WD-500\) \('zeppelin'\)", log())
@@ -449,7 +449,7 @@ def test_endless_refusals_bring_the_task_back_later(faulty, monkeypatch, tmp_pat
     server = faulty(FOUND, limited)
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     with pytest.raises(AirflowRescheduleException):
-        execute(queries=["a", "b"], max_concurrency=1, output=str(tmp_path / "a.jsonl"))
+        execute(queries=["a", "b"], max_concurrency=1, save_to=str(tmp_path / "a.jsonl"))
     assert len(server.requests) == 2
 
 
@@ -504,7 +504,7 @@ def test_a_crash_in_the_middle_costs_nothing_twice(sandbox, child, tmp_path, sig
     """Searches that were kept before the process died are not repeated; after a kill by a user, none is."""
     queries = [f"zeppelin {number}" for number in range(60)]
     output = tmp_path / "all.jsonl"
-    arguments = {"queries": queries, "max_concurrency": 4, "output": str(output)}
+    arguments = {"queries": queries, "max_concurrency": 4, "save_to": str(output)}
     sandbox.control.configure(latency_ms=400)
 
     crashing = child(sandbox, arguments)
@@ -544,7 +544,7 @@ def test_storage_that_refuses_ends_the_batch(here, tmp_path):
         execute(
             queries=[f"zeppelin {number}" for number in range(200)],
             max_concurrency=4,
-            output=str(tmp_path / "all.jsonl"),
+            save_to=str(tmp_path / "all.jsonl"),
         )
     assert len(asked(here)) <= 20
 
@@ -553,7 +553,7 @@ def test_airflows_timeout_keeps_the_answers(here, tmp_path):
     """`execution_timeout` raises in the middle of the event loop; searches that had been answered are kept."""
     here.control.configure(latency_ms=200)
     queries = [f"zeppelin {number}" for number in range(100)]
-    arguments = {"queries": queries, "max_concurrency": 4, "output": str(tmp_path / "all.jsonl")}
+    arguments = {"queries": queries, "max_concurrency": 4, "save_to": str(tmp_path / "all.jsonl")}
 
     with timed_out(lambda: len(asked(here, 200)) >= 10), pytest.raises(AirflowTaskTimeout):
         execute(TaskInstance(max_tries=1), **arguments)
@@ -576,7 +576,7 @@ def test_media_are_kept_as_the_answers_arrive(here, tmp_path):
         "max_concurrency": 1,
         "scrape_options": {"formats": ["screenshot"]},
         "include_domains": ["zeppelin.example"],
-        "media": str(tmp_path / "media"),
+        "media_to": str(tmp_path / "media"),
     }
     store = StateStore()
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)
@@ -603,7 +603,7 @@ def test_memory_does_not_grow_with_the_results(child, tmp_path):
                 "queries": [f"q{n}" for n in range(number)],
                 "max_concurrency": 4,
                 "scrape_options": {"formats": ["markdown"]},
-                "output": str(output),
+                "save_to": str(output),
             }
             status, printed = ended(child(server, arguments))
             assert status == 0, printed

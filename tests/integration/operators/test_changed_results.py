@@ -23,7 +23,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Changes, Output, Quality, Wait
+from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.files.formats import SUFFIXES
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.runs.publishing.compare import Compare
@@ -32,7 +32,7 @@ from tests.support.direct import Outcome, StateStore, TaskInstance
 from webdata_sandbox.server import SandboxServer
 
 HOME = "https://corner.example/"
-WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
+WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
 CRAWL: tuple[Any, dict[str, Any]] = (
     WebDataCrawlOperator,
     {"url": HOME, "scrape_options": {"max_age": 0}, **WAITING},
@@ -66,7 +66,7 @@ class Site:
     def crawl(self, day: int, **more: Any) -> tuple[dict[str, int], list[tuple[str, str]]]:
         """Return the counts of a day's crawl, and change and URL of the emitted results."""
         output = self.folder / f"{day}.jsonl"
-        done = self.run(day, CRAWL, output=str(output), **more)
+        done = self.run(day, CRAWL, save_to=str(output), **more)
         assert done.state == "success", done.error
         items = [json.loads(line) for line in output.read_text().splitlines()]
         found = [(item["change"], (url_of(item) or "").rpartition("/")[2]) for item in items]
@@ -173,7 +173,7 @@ def test_a_list_removes_only_pages_that_were_requested(site: Site, tmp_path: Pat
 
     def night(day: int, *names: str) -> tuple[dict[str, int], list[str]]:
         urls = [f"{HOME}{name}" for name in names]
-        task = (WebDataBatchScrapeOperator, {"urls": urls, "max_age": 0, "output": str(output), **WAITING})
+        task = (WebDataBatchScrapeOperator, {"urls": urls, "max_age": 0, "save_to": str(output), **WAITING})
         done = site.run(day, task)
         assert done.state == "success", done.error
         items = [json.loads(line) for line in output.read_text().splitlines()]
@@ -197,7 +197,7 @@ def test_a_row_that_published_results_deleted_is_loaded_again(
     assert night(2) == {"", "a", "b"}
     output = str(site.folder / "3.jsonl")
     for _ in ("first", "cleared"):
-        assert site.run(3, CRAWL, output=output, quality=Quality(min_items=50)).state == "failed"
+        assert site.run(3, CRAWL, save_to=output, quality=Quality(min_items=50)).state == "failed"
     site.show(a="<p>first</p>")
     assert site.crawl(4) == (counts(same=3, failed=1), []), "the results are in quarantine"
     publish(output)
@@ -211,7 +211,7 @@ def test_rejected_results_that_the_next_run_replaced_change_nothing(site: Site, 
     output = str(site.folder / "pages.jsonl")
     for day in (1, 2, 3, 4):
         site.show(b="<p>broken</p>" if day == 2 else "<p>second</p>")
-        done = site.run(day, CRAWL, output=output, quality=Quality(min_items=50 if day == 2 else 1))
+        done = site.run(day, CRAWL, save_to=output, quality=Quality(min_items=50 if day == 2 else 1))
         assert done.state == ("failed" if day == 2 else "success")
         if day > 2:
             assert done.xcom["changes"] == counts(same=3, failed=1)
@@ -223,7 +223,7 @@ def test_more_than_may_be_removed_is_kept(site: Site, log: Any) -> None:
     for name in "ab":
         site.control.delete_page(f"{HOME}{name}")
     assert site.crawl(2) == (counts(same=1, failed=3), [])
-    assert site.crawl(3, max_removed=0.5) == (counts(same=1, failed=3, heldBack=2), [])
+    assert site.crawl(3, max_removed=0.5) == (counts(same=1, failed=3, held_back=2), [])
     assert "No page is removed: 2 of 3 known pages are missing, but max_removed allows 1" in log()
     site.show(b="<p>second</p>")
     assert site.crawl(4, max_removed=0.5) == (counts(same=2, failed=2, removed=1), [("removed", "a")])
@@ -339,7 +339,7 @@ def test_pages_are_emitted_until_downstream_tasks_have_consumed_them(
             assert context["logical_date"].day > 2, "the first two runs fail"
 
         pages = WebDataScrapeOperator(
-            task_id="t", url="{HOME}a", output="{tmp_path}/{{{{ ds }}}}.jsonl",
+            task_id="t", url="{HOME}a", save_to="{tmp_path}/{{{{ ds }}}}.jsonl",
             changes=Changes("{tmp_path}/seen", emit="changed", commit="downstream"),
         )
         load(pages.output["count"]) >> publish()
@@ -391,8 +391,8 @@ def test_no_results_after_some_are_a_warning(site: Site, log: Any) -> None:
     operator, arguments = CRAWL
     empty = site.run(2, (operator, {**arguments, "include_paths": ["^/elsewhere"]}), on_unchanged="skip")
     assert (empty.state, str(empty.error)) == ("skipped", "No results, but earlier runs saw 3 pages")
-    assert empty.xcom["changes"]["knownBefore"] == 3
-    assert empty.xcom["incomplete"] == [{"kind": "noResults", "number": 3, "of": 3}]
+    assert empty.xcom["changes"]["known_before"] == 3
+    assert empty.xcom["incomplete"] == [{"kind": "no_results", "number": 3, "of": 3}]
     assert "This run has no results, but earlier runs saw 3 pages" in log()
 
 
@@ -407,7 +407,7 @@ def test_no_results_remove_no_page(site: Site, name: str) -> None:
     for day in (2, 5):
         down = site.run(day, (operator, {**arguments, **filters}), removed_after=1)
         assert (down.state, down.xcom["changes"]["removed"]) == ("success", 0)
-        assert [lack["kind"] for lack in down.xcom["incomplete"]] == ["noResults"]
+        assert [lack["kind"] for lack in down.xcom["incomplete"]] == ["no_results"]
 
 
 def test_a_retry_knows_that_the_map_had_no_links(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -424,7 +424,7 @@ def test_a_retry_knows_that_the_map_had_no_links(site: Site, monkeypatch: pytest
     nowhere = {"map_options": {"include_paths": ["^/elsewhere"]}, "retries": 1}
     down = site.run(5, (operator, {**arguments, **nowhere}))
     assert down.ended == ("success", 2)
-    assert down.xcom["incomplete"][0]["kind"] == "noResults"
+    assert down.xcom["incomplete"][0]["kind"] == "no_results"
 
 
 def test_a_site_that_is_down_loses_no_page(site: Site) -> None:
@@ -518,7 +518,7 @@ def test_a_site_is_read_in_part(site: Site, tmp_path: Path) -> None:
 
     def run(day: int) -> tuple[dict[str, int], list[str], int]:
         before = spent(site)
-        done = site.run(day, INCREMENTAL, output=str(tmp_path / "out.jsonl"))
+        done = site.run(day, INCREMENTAL, save_to=str(tmp_path / "out.jsonl"))
         assert done.state == "success", done.error
         items = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
         found = [f"{item['change']} {item['metadata']['sourceURL'].rpartition('/')[2]}" for item in items]
@@ -540,7 +540,7 @@ def test_a_site_is_read_in_part(site: Site, tmp_path: Path) -> None:
 
 
 def lacks(number: int, of: int) -> list[dict[str, Any]]:
-    return [{"kind": "sitemapsNotRead", "number": number, "of": of}]
+    return [{"kind": "sitemaps_not_read", "number": number, "of": of}]
 
 
 def test_a_page_that_changes_before_its_partition_ends_is_read_again(site: Site, tmp_path: Path) -> None:
@@ -591,7 +591,7 @@ def test_sitemaps_of_sitemaps(site: Site, log: Any) -> None:
     few = site.run(2, INCREMENTAL, max_sitemaps=3)
     assert asked() == ["sitemap.xml", "index", "of_b"]
     assert few.xcom["changes"] == counts(changed=1, known=3)
-    assert few.xcom["credits"]["byOperation"] == {"map": 1, "scrape": 3, "batch_scrape": 1}
+    assert few.xcom["credits"]["by_operation"] == {"map": 1, "scrape": 3, "batch_scrape": 1}
     assert few.xcom["incomplete"] == lacks(2, 5)
     logged = log()
     assert "Read 3 of 6 sitemaps for 3 credits" in logged
@@ -662,8 +662,8 @@ def test_what_was_spent_before_a_deferral_is_reported(site: Site) -> None:
     task = operator(task_id="t", **{**arguments, "deferrable": True, "changes": changes, "credit_limit": 50})
     done = direct.run(task, None, day=datetime(2026, 1, 1, tzinfo=timezone.utc))
     credits = done.xcom["credits"]
-    assert credits["byOperation"] == {"map": 1, "batch_scrape": 3}
-    assert credits["used"] == sum(credits["byConnection"].values()) == spent(site) == 4
+    assert credits["by_operation"] == {"map": 1, "batch_scrape": 3}
+    assert credits["used"] == sum(credits["by_connection"].values()) == spent(site) == 4
     assert credits["unknown"] == 0
 
 
@@ -712,7 +712,7 @@ def test_an_interrupted_plan_is_continued(site: Site, monkeypatch: pytest.Monkey
     ]
     assert sorted(scraped) == sorted([SITEMAP, *nested])
     assert len(site.control.requests("/v2/map")) == 1
-    used = sum(done.xcom["credits"]["byOperation"].values())
+    used = sum(done.xcom["credits"]["by_operation"].values())
     assert used == spent(site) - before
     assert plans(site) == []
 
@@ -752,7 +752,8 @@ def test_a_page_has_one_row_however_its_url_is_spelled(
             (WebDataBatchScrapeOperator, {"urls": urls, "max_age": 0, **WAITING}),
             ignore_query=ignore_query,
             removed_after=1,
-            output=Output(output, documents=documents),
+            save_to=output,
+            documents=documents,
         )
         assert done.state == "success", done.error
         load = WebDataToTableOperator(task_id="load", path=output, table="pages", conn_id="warehouse")
@@ -783,11 +784,10 @@ def test_a_page_that_a_run_finds_several_times_is_new_once(site: Site) -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        ({"output": "{{ '/proc/no/out.jsonl' }}"}, "/proc/no"),
-        ({"wait": Wait(by="webhook")}, "has no webhook_url"),
+        ({"save_to": "{{ '/proc/no/out.jsonl' }}"}, "/proc/no"),
         ({"map_options": {"limit": "{{ 0 }}"}}, "limit"),
     ],
-    ids=["output", "webhook", "map"],
+    ids=["file", "map"],
 )
 def test_an_impossible_batch_is_not_billed(site: Site, wrong: dict[str, Any], said: str) -> None:
     site.control.configure(credits=10_000)

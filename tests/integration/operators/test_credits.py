@@ -25,7 +25,6 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.jobs import start
 from airflow_provider_webdata.runs.money.task_ledger import Cost
@@ -40,7 +39,7 @@ HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor"
 URL = "https://docs.pipeline.example/"
 BASIC: dict[str, Any] = {"proxy": "basic", "parsers": [{"type": "pdf", "maxPages": 1}]}
 AS_JSON: dict[str, Any] = {**BASIC, "formats": ["markdown", {"type": "json", "prompt": "the title"}]}
-WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
+WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
 MARKDOWN = {"formats": ["markdown"]}
 PDF_HINT = "each page of a PDF is billed"
 
@@ -118,9 +117,9 @@ def test_the_limit_and_the_account_of_a_call(here: SandboxServer, task: Any, log
         "used": used,
         "saved": 0,
         "unknown": 0,
-        "byOperation": by_operation,
-        "byFormat": by_format,
-        "byConnection": {"webdata_default": used},
+        "by_operation": by_operation,
+        "by_format": by_format,
+        "by_connection": {"webdata_default": used},
         **({"jobs": jobs} if jobs else {}),
     }
     if name == "scrape_json":
@@ -237,9 +236,7 @@ def test_a_job_that_is_found_again_is_saved(here: SandboxServer) -> None:
 
     def crawl() -> WebDataCrawlOperator:
         url = "https://river.example/"
-        return WebDataCrawlOperator(
-            task_id="t", url=url, limit=3, deferrable=False, wait=Wait(poll_interval=1)
-        )
+        return WebDataCrawlOperator(task_id="t", url=url, limit=3, deferrable=False, poll_interval=1)
 
     def told(operator: Any, number: int, **more: int) -> tuple[float, float]:
         credits = attempt(operator, store, number, **more)["credits"]
@@ -271,7 +268,7 @@ def test_a_job_that_the_attempt_itself_started_is_not_saved(
     store = StateStore()
     for number, expected in enumerate(attempts, 1):
         task = WebDataCrawlOperator(
-            task_id="t", url="https://river.example/", limit=3, deferrable=False, wait=Wait(poll_interval=1)
+            task_id="t", url="https://river.example/", limit=3, deferrable=False, poll_interval=1
         )
         credits = attempt(task, store, number)["credits"]
         assert (credits["used"], credits["saved"], credits["unknown"]) == expected
@@ -288,9 +285,9 @@ def test_an_attempt_that_fails_before_its_call_tells_of_the_earlier_ones(here: S
             "used": 2,
             "saved": 0,
             "unknown": 0,
-            "byOperation": {"search": 2},
-            "byFormat": {},
-            "byConnection": {"webdata_default": 2},
+            "by_operation": {"search": 2},
+            "by_format": {},
+            "by_connection": {"webdata_default": 2},
         },
     }
 
@@ -430,7 +427,7 @@ def test_an_attempt_that_is_refused_reports_what_earlier_ones_spent(
     store = StateStore()
     attempt(undeliverable(operator(task_id="t", **arguments)), store, 1)
     (tmp_path / "folder").touch()
-    refused = operator(task_id="t", **arguments, output=f"{tmp_path}/folder/x.jsonl")
+    refused = operator(task_id="t", **arguments, save_to=f"{tmp_path}/folder/x.jsonl")
     xcom = attempt(refused, store, 2)
     assert (xcom["failed"], xcom["credits"]["used"]) == (True, used)
 
@@ -468,9 +465,7 @@ def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
     store = StateStore()
 
     def crawl() -> WebDataCrawlOperator:
-        return WebDataCrawlOperator(
-            task_id="t", url="https://a.example/", deferrable=False, wait=Wait(poll_interval=1)
-        )
+        return WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
 
     jobs.ends_as = {
         "status": "failed",
@@ -481,10 +476,10 @@ def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
         "data": [],
     }
     failed = attempt(crawl(), store, 1)
-    assert (failed["failed"], failed["credits"]["byOperation"]) == (True, {"crawl": 3})
+    assert (failed["failed"], failed["credits"]["by_operation"]) == (True, {"crawl": 3})
     jobs.ends_as = {"status": "completed", "creditsUsed": 4, "total": 4, "completed": 4, "data": []}
     done = attempt(crawl(), store, 2, max_tries=4)
-    assert done["credits"]["byOperation"] == {"crawl": 7}
+    assert done["credits"]["by_operation"] == {"crawl": 7}
 
 
 def test_a_job_that_a_killed_attempt_started_and_that_failed_counts_too(
@@ -494,24 +489,20 @@ def test_a_job_that_a_killed_attempt_started_and_that_failed_counts_too(
     store = StateStore()
 
     def crawl() -> WebDataCrawlOperator:
-        return WebDataCrawlOperator(
-            task_id="t", url="https://a.example/", deferrable=False, wait=Wait(poll_interval=1)
-        )
+        return WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
 
     killed(crawl(), store, 1)
     (lost,) = jobs.jobs.values()
     lost.update(status="failed", error="no", creditsUsed=3, total=3, completed=3, data=[], looks=-9)
     jobs.ends_as = {"status": "completed", "creditsUsed": 4, "total": 4, "completed": 4, "data": []}
     credits = attempt(crawl(), store, 2, max_tries=5)["credits"]
-    assert (credits["byOperation"], credits["unknown"]) == ({"crawl": 7}, 0)
+    assert (credits["by_operation"], credits["unknown"]) == ({"crawl": 7}, 0)
 
 
 def test_what_the_service_does_not_tell_is_unknown(jobs: JobService, connect: Any) -> None:
     connect(jobs, retry_budget=0)
     jobs.ends_as = {"status": "completed", "creditsUsed": -1, "total": 1, "completed": 1, "data": []}
-    task = WebDataCrawlOperator(
-        task_id="t", url="https://a.example/", deferrable=False, wait=Wait(poll_interval=1)
-    )
+    task = WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
     credits = attempt(task, StateStore(), 1)["credits"]
     assert (credits["used"], credits["unknown"]) == (0, 1)
 

@@ -9,7 +9,6 @@ import pytest
 
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
-from airflow_provider_webdata.options import Output, Wait
 from tests.support import direct
 from webdata_sandbox.server import SandboxServer
 
@@ -28,7 +27,7 @@ def batch(**arguments: Any) -> Any:
         WebDataBatchScrapeOperator(
             task_id="t",
             urls=["https://one.example/", "https://two.example/"],
-            wait=Wait(poll_interval=1),
+            poll_interval=1,
             **arguments,
         )
     ).value
@@ -37,7 +36,7 @@ def batch(**arguments: Any) -> Any:
 def test_flat_documents() -> None:
     ids = []
     for _ in range(2):
-        found = batch(output=Output(documents=True))["data"]
+        found = batch(documents=True)["data"]
         assert {(row["url"], row["title"], row["text"]) for row in found} == {
             (f"https://{name}.example/", name, f"The {name}.") for name in ("one", "two")
         }
@@ -52,7 +51,7 @@ def test_an_edited_file_keeps_its_id(tmp_path: Path) -> None:
 
     def parsed(text: str) -> dict[str, Any]:
         file.write_text(f"<html><body><p>{text}</p></body></html>")
-        task = WebDataParseOperator(task_id="t", file=str(file), output=Output(documents=True))
+        task = WebDataParseOperator(task_id="t", file=str(file), documents=True)
         (row,) = direct.run(task).value["data"]
         return dict(row)
 

@@ -9,14 +9,13 @@ from typing import Any
 import httpx
 import pytest
 
-from airflow_provider_webdata.options import Wait
 from tests.support import direct
 from tests.support.direct import StateStore
 from tests.unit.test_contract import TASKS, parameters, required
 from webdata_sandbox.server import SandboxServer
 
 URL = "https://docs.pipeline.example/"
-WAITING: dict[str, Any] = {"deferrable": False, "wait": Wait(poll_interval=1)}
+WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataSearchOperator": {"query": "river"},
     "WebDataBatchSearchOperator": {"queries": ["river"]},
@@ -106,7 +105,7 @@ def test_an_answer_that_could_not_be_delivered_is_billed_once(
 
         patch.setattr(httpx.Client, "send", sending)
         patch.setattr(httpx.AsyncClient, "send", sending_async)
-        made = task(operator, tmp_path, output=str(output), retries=1)
+        made = task(operator, tmp_path, save_to=str(output), retries=1)
         outcome = direct.run(made, StateStore(), before_try=mend)
 
     assert outcome.ended == ("success", 2), outcome.error

@@ -13,7 +13,6 @@ from airflow.sdk.exceptions import AirflowRescheduleException, AirflowTaskTimeou
 from airflow_provider_webdata.api.errors import RateLimitError
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
@@ -78,10 +77,14 @@ def test_a_sensor_that_starts_in_the_triggerer() -> None:
 @pytest.mark.parametrize("cancels", [True, False])
 @pytest.mark.parametrize("deferrable", [True, False])
 def test_the_end_of_an_attempt_cancels_like_a_kill(jobs: JobService, deferrable: bool, cancels: bool) -> None:
-    """It is no timeout of the wait, whose end may leave the job running; Airflow retries it."""
-    wait = Wait(poll_interval=1, cancel_on_kill=cancels, cancel_on_timeout=not cancels)
+    """It is no timeout of the wait, which always cancels the job; Airflow retries it."""
     task = WebDataCrawlOperator(
-        task_id="t", url=URL, deferrable=deferrable, wait=wait, execution_timeout=timedelta(seconds=1)
+        task_id="t",
+        url=URL,
+        deferrable=deferrable,
+        poll_interval=1,
+        cancel_on_kill=cancels,
+        execution_timeout=timedelta(seconds=1),
     )
     with pytest.raises(AirflowTaskTimeout, match=r"\(execution_timeout\)\.\sThe job [\s\S]*\(WD-030\)"):
         direct.run(task)

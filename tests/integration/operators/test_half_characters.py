@@ -58,7 +58,7 @@ def test_half_an_emoji_in_files(server, tmp_path, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     for ending in SUFFIXES:
         output = f"{tmp_path}/found{ending}"
-        task = WebDataSearchOperator(task_id="t", query="q", returns="web", output=output)
+        task = WebDataSearchOperator(task_id="t", query="q", returns="web", save_to=output)
         assert direct.run(task).value["count"] == 1
     assert json.loads((tmp_path / "found.jsonl").read_bytes()) == ITEM
     (row,) = parquet.read_table(tmp_path / "found.parquet").to_pylist()

@@ -11,8 +11,6 @@ import pytest
 
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.waiting.policy import WaitBy
 from tests.integration.operators.test_job_operators import AT_ONCE, HEAD
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
@@ -31,12 +29,12 @@ NAMES = {
     "batch_scrape": "WebDataBatchScrapeOperator",
     "agent": "WebDataAgentOperator",
 }
-HEAR = "wait=Wait(by='webhook', safety_poll={}), deferrable=True"
+HEAR = "deferrable=True"
 RETRY = f"retries=1, {AT_ONCE}"
 
 
-def task(kind: str, more: str = "", safety_poll: int = 600, operator: str = "") -> str:
-    arguments = f"{HEAR.format(safety_poll)}, {more}"
+def task(kind: str, more: str = "", operator: str = "") -> str:
+    arguments = f"{HEAR}, {more}"
     return TASKS[kind].format(operator or NAMES[kind], more=arguments)
 
 
@@ -118,17 +116,6 @@ def test_a_lost_answer_starts_no_second_job(hear: Runner) -> None:
         assert len(hear.sandbox.control.jobs(kind)) == 1
 
 
-@pytest.mark.rule("event-none-for-failure")
-def test_a_failure_without_a_delivery_is_found(hear: Runner) -> None:
-    kinds = ("crawl", "batch_scrape")
-    for kind in kinds:
-        hear.sandbox.control.add_fault(f"fail_{kind}")
-    done = hear.run(*(task(kind, RETRY, safety_poll=1) for kind in kinds))
-    for kind in kinds:
-        assert done.ended(kind) == ("success", 2), done.log_of(kind)
-        assert len(hear.starts(kind)) == 2
-
-
 # In this process, by polling.
 
 
@@ -141,7 +128,7 @@ def test_pages_that_fail_and_urls_that_are_dropped(here: SandboxServer) -> None:
             task_id="job",
             urls=["https://half.example/good", "https://half.example/bad", "https://nowhere/"],
             max_error_ratio=0.4,
-            wait=Wait(poll_interval=1),
+            poll_interval=1,
         )
     )
     assert outcome.state == "failed"
@@ -160,8 +147,8 @@ def test_many_pages_go_to_a_file_part_by_part(here: SandboxServer, tmp_path: Pat
             task_id="job",
             url="https://large.example/",
             limit=300,
-            wait=Wait(poll_interval=1),
-            output=str(path),
+            poll_interval=1,
+            save_to=str(path),
             deferrable=True,
         )
     ).value
@@ -172,9 +159,8 @@ def test_many_pages_go_to_a_file_part_by_part(here: SandboxServer, tmp_path: Pat
     assert len(looks) >= 4, "read in parts"
 
 
-@pytest.mark.parametrize("by", ["auto", "webhook"])
 def test_without_an_inbox_a_task_polls_and_says_why_once(
-    here: SandboxServer, connect: Callable[..., None], log: Callable[[], str], by: WaitBy
+    here: SandboxServer, connect: Callable[..., None], log: Callable[[], str]
 ) -> None:
     nowhere = "http://127.0.0.1:9"
     connect(here, webhook_url=nowhere, inbox_url=nowhere, webhook_secret="a-secret-that-is-long")
@@ -184,7 +170,7 @@ def test_without_an_inbox_a_task_polls_and_says_why_once(
             task_id="job",
             url="https://river.example/",
             limit=2,
-            wait=Wait(by=by, poll_interval=1, safety_poll=600),
+            poll_interval=1,
             deferrable=True,
         )
     )

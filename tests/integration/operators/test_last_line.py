@@ -22,7 +22,7 @@ WebDataSearchOperator(task_id="bad_input", query="x", limit="{{ 1000 }}")
 for mode in (True, False):
     WebDataCrawlOperator(
         task_id=f"timeout_{mode}", url="https://river.example/", limit=5,
-        wait=Wait(poll_interval=1, timeout=0.5), deferrable=mode,
+        poll_interval=1, wait_timeout=0.5, deferrable=mode,
     )
 WebDataRunMonitorOperator(task_id="no_monitor", monitor_name="none", replica_wait=0)
 """

@@ -46,13 +46,13 @@ def monitor(monitor_id: str) -> tuple[str, dict[str, str]]:
 
 TASKS = f"""
 pages, polled_pages = Asset("pages_of_a_crawl"), Asset("pages_of_a_polled_crawl")
-few = dict(url="https://example.com/", limit=1, wait=Wait(poll_interval=1))
+few = dict(url="https://example.com/", limit=1, poll_interval=1)
 crawl = WebDataCrawlOperator(task_id="crawl", outlets=[pages], deferrable=True, **few)
 polled = WebDataCrawlOperator(task_id="polled", outlets=[polled_pages], deferrable=False, **few)
-each = WebDataCrawlOperator.partial(task_id="each", limit=1, wait=Wait(poll_interval=1), deferrable=False).expand(
+each = WebDataCrawlOperator.partial(task_id="each", limit=1, poll_interval=1, deferrable=False).expand(
     url=["https://example.com/", "https://example.com/"])
 sense = WebDataJobSensor(task_id="sense", kind="crawl", job_id="{{{{ ti.xcom_pull('crawl', key='job_id') }}}}",
-    wait=Wait(poll_interval=1), poke_interval=1, deferrable=True)
+    poke_interval=1, deferrable=True)
 
 @task(inlets=[pages, polled_pages])
 def extras(inlet_events=None):
@@ -62,15 +62,15 @@ def extras(inlet_events=None):
 crawl >> [each, sense]
 
 failed = WebDataCrawlOperator(task_id="failed", url="https://nowhere.example/", limit=1,
-    wait=Wait(poll_interval=1, timeout=0.5), deferrable=True, webdata_conn_id="slow")
+    poll_interval=1, wait_timeout=0.5, deferrable=True, webdata_conn_id="slow")
 missing = WebDataRunMonitorOperator(task_id="missing", monitor_name="none", replica_wait=0)
 find = WebDataSearchOperator(task_id="find", query="x", webdata_conn_id="broken")
 
 keep = {CREATE}
 checks = dict(monitor_name="prices", wait_for_completion=True)
-run = WebDataRunMonitorOperator(task_id="run", wait=Wait(poll_interval=1), deferrable=True, **checks)
+run = WebDataRunMonitorOperator(task_id="run", poll_interval=1, deferrable=True, **checks)
 check = WebDataMonitorCheckSensor(task_id="check", monitor_id="{{{{ ti.xcom_pull('keep')['id'] }}}}", poke_interval=1,
-    wait=Wait(poll_interval=1), deferrable=False)
+    deferrable=False)
 change = WebDataUpdateMonitorOperator(task_id="change", monitor_name="prices", retention_days=5)
 keep >> run >> check >> change
 
@@ -78,7 +78,7 @@ keep_slow = {CREATE.replace('"keep"', '"keep_slow", webdata_conn_id="slow"')}
 for mode in (True, False):
     keep_slow >> WebDataRunMonitorOperator(
         task_id=f"timeout_{{mode}}", webdata_conn_id="slow", deferrable=mode,
-        wait=Wait(poll_interval=1, timeout=0.5), **checks)
+        poll_interval=1, wait_timeout=0.5, **checks)
 """
 
 

@@ -34,7 +34,7 @@ def test_each_iteration_starts_its_own_job(run_dag: Any, sandbox: SandboxServer)
         @task_group
         def again():
             WebDataCrawlOperator(
-                task_id="crawl", url="https://river.example/", limit="{{ loop.index + 1 }}", wait=Wait(poll_interval=1)
+                task_id="crawl", url="https://river.example/", limit="{{ loop.index + 1 }}", poll_interval=1
             )
 
         again.loop(max_iterations=2)

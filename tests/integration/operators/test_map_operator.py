@@ -39,12 +39,12 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
             WebDataBatchScrapeOperator(task_id=name, urls=results, wait_for_completion=False)
         files = WebDataMapOperator(
             task_id="files", url="{SITE}", limit=3, sitemap="only",
-            output="{tmp_path}/links.csv.gz",
+            save_to="{tmp_path}/links.csv.gz",
         )
         WebDataBatchScrapeOperator(task_id="filed", urls=files.output, wait_for_completion=False)
         urls = WebDataMapOperator(task_id="urls", url="{SITE}", limit=2, returns="urls")
         WebDataScrapeOperator.partial(task_id="scrape").expand(url=urls.output)
-        each = WebDataMapOperator.partial(task_id="each", limit=1, output=Output("{tmp_path}/each.jsonl")).expand(
+        each = WebDataMapOperator.partial(task_id="each", limit=1, save_to="{tmp_path}/each.jsonl").expand(
             url=["{SITE}"]
         )
         WebDataBatchScrapeOperator(task_id="all_files", urls=each.output, wait_for_completion=False)
@@ -93,7 +93,7 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
 
 def test_output(here, tmp_path):
     value = direct.run(
-        WebDataMapOperator(task_id="map", url=SITE, output=f"{tmp_path}/{{{{ 1 }}}}.jsonl")
+        WebDataMapOperator(task_id="map", url=SITE, save_to=f"{tmp_path}/{{{{ 1 }}}}.jsonl")
     ).value
     links = [json.loads(line) for line in (tmp_path / "1.jsonl").read_text().splitlines()]
     assert value["count"] == len(links) >= 5

@@ -40,7 +40,7 @@ def test_a_batch_of_searches_across_tries(sandbox, s3_client, bucket):
 
     def execute(try_number):
         operator = WebDataBatchSearchOperator(
-            task_id="t", queries=queries, limit=1, max_concurrency=4, output=url
+            task_id="t", queries=queries, limit=1, max_concurrency=4, save_to=url
         )
         context = context_of(TaskInstance(try_number=try_number, max_tries=1))
         value = operator.execute(context)

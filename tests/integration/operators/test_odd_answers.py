@@ -18,7 +18,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes, Quality, Wait
+from airflow_provider_webdata.options import Changes, Quality
 from tests.support import direct
 from tests.support.direct import StateStore
 from tests.support.fault_server import FaultServer, answer
@@ -59,7 +59,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any], dict[str, Any], Any]] = {
         WebDataSearchOperator,
         {"query": "q", "scrape_options": {"formats": ["markdown"]}},
         WEB,
-        {"id": None, "creditsUsed": None, "warning": '{"a":1}', "web": [PAGE], "news": [], "skippedEntries": 3},
+        {"id": None, "creditsUsed": None, "warning": '{"a":1}', "web": [PAGE], "news": [], "skipped_entries": 3},
     ),
     "batch search": (
         WebDataBatchSearchOperator,
@@ -84,7 +84,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any], dict[str, Any], Any]] = {
         WebDataMapOperator,
         {"url": URL},
         {"links": [None, {"url": URL, "title": 5}, {"title": "t"}], "creditsUsed": "abc", "id": 5},
-        {"links": [{"url": URL, "title": 5}], "skippedEntries": 2, "id": None},
+        {"links": [{"url": URL, "title": 5}], "skipped_entries": 2, "id": None},
     ),
     "providers": (
         WebDataProviderOperator,
@@ -110,7 +110,7 @@ def test_an_odd_answer_is_delivered(
     assert done.ended == ("success", 1), done.error
     assert {key: done.value.get(key) for key in wanted} == wanted
     lacks = {one["kind"]: one["number"] for one in done.xcom.get("incomplete", ())}
-    counted = {"entriesSkipped": wanted.get("skippedEntries"), "callsFailed": wanted.get("failed")}
+    counted = {"entries_skipped": wanted.get("skipped_entries"), "calls_failed": wanted.get("failed")}
     assert lacks == {kind: number for kind, number in counted.items() if number}
     warned = [line for line in caplog.messages if "undocumented form" in line]
     assert len(warned) == (name != "scrape with odd facts")
@@ -195,7 +195,7 @@ def crawl(day: int, folder: Path) -> direct.Outcome:
     task = WebDataCrawlOperator(
         task_id="t",
         url=URL,
-        wait=Wait(poll_interval=1),
+        poll_interval=1,
         deferrable=False,
         changes=Changes(manifest=str(folder), removed_after=1, emit="all"),
     )
@@ -239,8 +239,8 @@ def test_a_job_is_delivered_whole_and_removes_nothing(
     assert [found["markdown"] for found in done.value["data"]] == ["a"]
     assert done.xcom["changes"]["removed"] == 0
     assert done.value["errors"]["count"] == (None if is_unknown else 0)
-    assert done.value.get("skippedEntries") == (None if is_unknown else 1)
-    lacks = [] if is_unknown else [{"kind": "entriesSkipped", "number": 1, "of": 1}]
+    assert done.value.get("skipped_entries") == (None if is_unknown else 1)
+    lacks = [] if is_unknown else [{"kind": "entries_skipped", "number": 1, "of": 1}]
     assert done.xcom.get("incomplete", []) == lacks
     assert ("The failed pages of job" in log()) == is_unknown
     service.ends_as, (service.errors_status, service.errors) = NORMAL, ERRORS
@@ -264,9 +264,9 @@ def test_hostile_pages_of_a_job_do_not_forge_log_lines(
     task = WebDataCrawlOperator(
         task_id="t",
         url=URL,
-        wait=Wait(poll_interval=1),
+        poll_interval=1,
         deferrable=False,
-        media=str(tmp_path),
+        media_to=str(tmp_path),
         quality=Quality(blocked=0, on_fail="warn"),
     )
     done = direct.run(task, StateStore())

@@ -12,7 +12,6 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataCreateMonitorOperator,
     WebDataRunMonitorOperator,
 )
-from airflow_provider_webdata.options import Wait
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore
 from tests.support.inbox_server import InboxServer
@@ -212,13 +211,8 @@ def test_a_silent_inbox_leaves_an_attached_webhook(keep: Any, here: SandboxServe
             CAN_RECEIVE,
             "remove one of them",
         ),
-        (
-            {"wait_for_completion": True, "wait": Wait(by="webhook")},
-            {},
-            "The inbox cannot receive deliveries",
-        ),
     ],
-    ids=["address", "secret", "two", "wait"],
+    ids=["address", "secret", "two"],
 )
 def test_impossible_webhooks_fail_before_any_request(
     keep: Any, here: SandboxServer, more: dict[str, Any], extra: dict[str, str], words: str

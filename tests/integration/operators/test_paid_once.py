@@ -19,7 +19,6 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.runs.money import paid_records as paid_records
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
@@ -35,12 +34,12 @@ OPERATORS = {
     "Map": (WebDataMapOperator, {"url": URL}),
     "Parse": (WebDataParseOperator, {"file": "{folder}/report.html"}),
     "BatchSearch": (WebDataBatchSearchOperator, {"queries": ["q"]}),
-    "Crawl": (WebDataCrawlOperator, {"url": URL, "wait": Wait(poll_interval=1), "deferrable": False}),
+    "Crawl": (WebDataCrawlOperator, {"url": URL, "poll_interval": 1, "deferrable": False}),
     "BatchScrape": (
         WebDataBatchScrapeOperator,
-        {"urls": [URL], "wait": Wait(poll_interval=1), "deferrable": False},
+        {"urls": [URL], "poll_interval": 1, "deferrable": False},
     ),
-    "Agent": (WebDataAgentOperator, {"prompt": "find", "wait": Wait(poll_interval=1), "deferrable": False}),
+    "Agent": (WebDataAgentOperator, {"prompt": "find", "poll_interval": 1, "deferrable": False}),
 }
 
 
@@ -53,7 +52,7 @@ def task(name, folder, **more):
     return operator(task_id="t", **given)
 
 
-OUTPUT, MEDIA = {"output": "{folder}/file/x.jsonl"}, {"media": "{folder}/file/media"}
+OUTPUT, MEDIA = {"save_to": "{folder}/file/x.jsonl"}, {"media_to": "{folder}/file/media"}
 UNWRITABLE = [
     *((name, OUTPUT, "file/x.jsonl cannot be written on this machine") for name in OPERATORS),
     *(
@@ -61,13 +60,13 @@ UNWRITABLE = [
         for name in OPERATORS
         if name != "Map"
     ),
-    ("Scrape", {"output": "{folder}/folder.jsonl"}, "is a folder"),
-    ("Scrape", {"output": "{folder}/x.jsonl", "media": "{folder}/file"}, "correct the path"),
-    ("Scrape", {"output": f"{{folder}}/{'n' * 260}.jsonl"}, "name too long"),
+    ("Scrape", {"save_to": "{folder}/folder.jsonl"}, "is a folder"),
+    ("Scrape", {"save_to": "{folder}/x.jsonl", "media_to": "{folder}/file"}, "correct the path"),
+    ("Scrape", {"save_to": f"{{folder}}/{'n' * 260}.jsonl"}, "name too long"),
 ]
 
 
-IMPORTS = "from airflow_provider_webdata.options import Wait\n" + "".join(
+IMPORTS = "".join(
     f"from {operator.__module__} import {operator.__name__}\n" for operator, _ in OPERATORS.values()
 )
 
@@ -162,7 +161,7 @@ def test_a_folder_that_is_lost_meanwhile(run_dag, serve, tmp_path):
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
     services = {name: serve(wire, before=partial(lose, tmp_path / name)) for name, wire in ANSWERS.items()}
     lines = [
-        source(name, name, tmp_path, retries=2, webdata_conn_id=name, output=f"{tmp_path}/{name}/x.jsonl")
+        source(name, name, tmp_path, retries=2, webdata_conn_id=name, save_to=f"{tmp_path}/{name}/x.jsonl")
         for name in ANSWERS
     ]
     done = run_dag(
@@ -207,7 +206,7 @@ def attempt(monkeypatch):
 
 
 def search(folder, query="q", **more):
-    return WebDataSearchOperator(task_id="t", query=query, returns="web", output=f"{folder}/x.jsonl", **more)
+    return WebDataSearchOperator(task_id="t", query=query, returns="web", save_to=f"{folder}/x.jsonl", **more)
 
 
 def block(folder):
@@ -225,9 +224,9 @@ def test_the_next_attempt_delivers_it_and_leaves_nothing(attempt, serve, tmp_pat
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
     service = serve(ANSWERS[name], before=lambda: block(tmp_path))
     with pytest.raises(StorageError):
-        attempt(task(name, tmp_path, output="{folder}/x.jsonl"), service, 1, store)
+        attempt(task(name, tmp_path, save_to="{folder}/x.jsonl"), service, 1, store)
     shutil.rmtree(tmp_path / "x.jsonl")
-    value = attempt(task(name, tmp_path, output="{folder}/x.jsonl"), service, 2, store)
+    value = attempt(task(name, tmp_path, save_to="{folder}/x.jsonl"), service, 2, store)
     assert value["count"] == 1
     assert len(service.requests) == 1
     assert {path.name for path in tmp_path.iterdir()} == {"x.jsonl", "report.html"}
@@ -273,11 +272,11 @@ def test_a_changed_file_is_parsed_anew(attempt, serve, tmp_path):
     (tmp_path / "report.html").write_text("<p>Wheat</p>")
     store = StateStore()
     with pytest.raises(StorageError):
-        attempt(task("Parse", tmp_path, output="{folder}/x.jsonl"), service, 1, store)
+        attempt(task("Parse", tmp_path, save_to="{folder}/x.jsonl"), service, 1, store)
     shutil.rmtree(tmp_path / "x.jsonl")
     (tmp_path / "new.html").write_text("<p>Maize</p>")
     Path(tmp_path / "new.html").rename(tmp_path / "report.html")
-    attempt(task("Parse", tmp_path, output="{folder}/x.jsonl"), service, 2, store)
+    attempt(task("Parse", tmp_path, save_to="{folder}/x.jsonl"), service, 2, store)
     assert len(service.requests) == 2
 
 
@@ -313,12 +312,12 @@ def test_an_attempt_whose_time_is_over_keeps_its_answer(attempt, serve, tmp_path
 
     monkeypatch.setattr(KeepMedia, "transform", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        attempt(search(tmp_path, media=f"{tmp_path}/media"), service, 1, store)
+        attempt(search(tmp_path, media_to=f"{tmp_path}/media"), service, 1, store)
     attempt(search(tmp_path), service, 2, store)
     assert len(service.requests) == 1
 
 
-@pytest.mark.parametrize("options", [{"media": "{folder}/media"}, {"output": "{folder}/x.jsonl"}])
+@pytest.mark.parametrize("options", [{"media_to": "{folder}/media"}, {"save_to": "{folder}/x.jsonl"}])
 def test_a_killed_attempt_has_kept_its_answer(attempt, serve, tmp_path, monkeypatch, options):
     """It is stored on receipt: a kill runs no code. With a limit, the call counts once, with its cost."""
     store = StateStore()
@@ -338,7 +337,7 @@ def test_a_killed_attempt_has_kept_its_answer(attempt, serve, tmp_path, monkeypa
     attempt(operator(), service, 2, store)
     assert len(service.requests) == 1
     assert store.values.keys() == {"webdata_credits"}
-    assert [entry["byOperation"] for entry in store.get("webdata_credits").values()] == [{"search": 2}]
+    assert [entry["by_operation"] for entry in store.get("webdata_credits").values()] == [{"search": 2}]
 
 
 @pytest.mark.parametrize(
@@ -403,7 +402,7 @@ def test_a_batch_search_that_nothing_keeps_is_not_made_again(monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     ti = TaskInstance(max_tries=2)
     operator = WebDataBatchSearchOperator(task_id="t", queries=["a", "b", "c"], max_concurrency=1)
-    with pytest.raises(AirflowFailException, match="it would be billed for all searches again: set output="):
+    with pytest.raises(AirflowFailException, match="it would be billed for all searches again: set save_to="):
         operator.execute(context_of(ti))
     server.close()
     assert ti.xcom["return_value"]["done"] == 2

@@ -64,7 +64,7 @@ def test_a_filename_and_an_output(here, tmp_path):
     """A file whose name says nothing gets one that does."""
     blob = tmp_path / "blob"
     blob.write_text("a,b\n1,2\n")
-    task = parse(blob, filename="{{ 'table' }}.csv", output=f"{tmp_path}/out.jsonl")
+    task = parse(blob, filename="{{ 'table' }}.csv", save_to=f"{tmp_path}/out.jsonl")
     assert direct.run(task).value["count"] == 1
     (item,) = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert item["metadata"]["sourceFile"] == "table.csv"
@@ -74,7 +74,7 @@ def test_a_filename_and_an_output(here, tmp_path):
 def test_a_parsed_file_has_a_key_in_tables(here, report, tmp_path, end):
     """Its path, since two files may have the same name."""
     path = f"{tmp_path}/out.{end}"
-    direct.run(parse(report, output=path))
+    direct.run(parse(report, save_to=path))
     with ResultsFile(path) as file:
         made = layout(table_name("t"), file.columns, None, None, replace=False)
         [row] = file.rows()

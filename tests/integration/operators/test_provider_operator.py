@@ -16,7 +16,7 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes, Schema
+from airflow_provider_webdata.options import Changes
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import FaultServer, answer, reset
@@ -85,7 +85,7 @@ def test_records_in_xcom_and_in_a_table(run_dag: Any, sandbox: SandboxServer, tm
             task_id="prices",
             provider="market-prices",
             capability="prices/history",
-            output="{tmp_path}/{{{{ ti.map_index }}}}.csv",
+            save_to="{tmp_path}/{{{{ ti.map_index }}}}.csv",
         ).expand(options=[{{"symbol": "URM"}}, {{"symbol": "RGI"}}])
         """,
         before=IMPORT,
@@ -95,7 +95,7 @@ def test_records_in_xcom_and_in_a_table(run_dag: Any, sandbox: SandboxServer, tm
     assert [record["number"] for record in value["data"]] == ["SC-1001", "SC-1002"]
     assert (value["creditsUsed"], value["failed"], value["count"]) == (2, 0, 2)
     assert value["calls"][0]["records"] == 2
-    assert done.xcom["found.credits"]["byOperation"] == {"provider": 2}
+    assert done.xcom["found.credits"]["by_operation"] == {"provider": 2}
     assert "may cost up to 2 credits: 1 for each of 2 records" in done.log_of("found")
     for index in range(2):
         with (tmp_path / f"{index}.csv").open() as file:
@@ -110,7 +110,7 @@ def test_records_in_xcom_and_in_a_table(run_dag: Any, sandbox: SandboxServer, tm
 def test_columns_have_the_types_of_the_contract(here: SandboxServer, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "companies.parquet"
-    direct.run(task(**SEARCH, output=str(path)))
+    direct.run(task(**SEARCH, save_to=str(path)))
     table = parquet.read_table(path)
     types = {field.name: str(field.type) for field in table.schema}
     assert types == {
@@ -131,7 +131,7 @@ def test_columns_have_the_types_of_the_contract(here: SandboxServer, tmp_path: P
 def test_an_error_of_one_call_is_an_item(here: SandboxServer, tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
     outcome = direct.run(
-        task(calls=[HISTORY, MISSING, SEARCH], output=str(path), max_error_ratio="{{ 0.5 }}")
+        task(calls=[HISTORY, MISSING, SEARCH], save_to=str(path), max_error_ratio="{{ 0.5 }}")
     )
     assert outcome.state == "success"
     items = [json.loads(line) for line in path.read_text().splitlines()]
@@ -149,7 +149,7 @@ def test_an_error_of_one_call_is_an_item(here: SandboxServer, tmp_path: Path) ->
 @pytest.mark.rule("provider-call-error")
 def test_too_many_errors_fail_the_task_after_delivery(here: SandboxServer, tmp_path: Path) -> None:
     path = tmp_path / "all.jsonl"
-    outcome = direct.run(task(calls=[HISTORY, MISSING], output=str(path), retries=2), StateStore())
+    outcome = direct.run(task(calls=[HISTORY, MISSING], save_to=str(path), retries=2), StateStore())
     assert outcome.ended == ("failed", 1)
     assert "1 of 2 calls failed, more than max_error_ratio=0 allows. The first: not_found" in str(
         outcome.error
@@ -360,7 +360,7 @@ def test_records_are_compared_and_validated(here: SandboxServer, tmp_path: Path)
         "options": {"query": "river harbour"},
         "changes": Changes(str(tmp_path / "seen")),
         "record_key": "number",
-        "result_schema": Schema(schema),
+        "result_schema": schema,
     }
     first = direct.run(task(**arguments)).value
     assert first["changes"]["new"] == 3
@@ -413,9 +413,9 @@ def test_a_search_returns_tools(here: SandboxServer, tmp_path: Path) -> None:
     arguments: dict[str, Any] = {"query": "podcasts", "sources": ["alexandria"], "credit_limit": 0}
     found = direct.run(WebDataSearchOperator(task_id="t", **arguments, tool_detail="full", returns="tools"))
     assert [tool["id"] for tool in found.value] == ["episode-index/episodes/search"]
-    direct.run(WebDataSearchOperator(task_id="t", **arguments, returns="tools", output=str(path)))
+    direct.run(WebDataSearchOperator(task_id="t", **arguments, returns="tools", save_to=str(path)))
     batch = {"queries": ["podcasts"], "sources": ["alexandria"]}
-    direct.run(WebDataBatchSearchOperator(task_id="t", **batch, output=str(tmp_path / "batch.csv")))
+    direct.run(WebDataBatchSearchOperator(task_id="t", **batch, save_to=str(tmp_path / "batch.csv")))
     for name in ("tools.csv", "batch.csv"):
         with (tmp_path / name).open() as file:
             (row,) = csv.DictReader(file)

@@ -11,7 +11,7 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Quality, Wait
+from airflow_provider_webdata.options import Quality
 from airflow_provider_webdata.results.files.quarantine import publish
 from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
 from tests.support import direct
@@ -35,7 +35,7 @@ def test_a_run_compares_with_the_one_before_it_by_data_interval(
         f"""
         WebDataBatchScrapeOperator(
             task_id="t", urls="{{{{ {pages}[:params.count[dag_run.logical_date | string]] }}}}",
-            wait=Wait(poll_interval=1), quality=Quality(drop_vs_last=0.3),
+            poll_interval=1, quality=Quality(drop_vs_last=0.3),
         )
         dag.params["count"] = {{"2026-01-01 00:00:00+00:00": 4, "2026-01-05 00:00:00+00:00": 10,
             "2026-01-03 00:00:00+00:00": 4, "2026-01-07 00:00:00+00:00": 6, "None": 5}}
@@ -47,7 +47,7 @@ def test_a_run_compares_with_the_one_before_it_by_data_interval(
         logical_dates = {DAYS}
         """,
     )
-    found = [run["xcom"].get("t.quality", run["xcom"].get("t.qualityRejected")) for run in done.runs]
+    found = [run["xcom"].get("t.quality", run["xcom"].get("t.quality_rejected")) for run in done.runs]
     assert [(quality["items"], len(quality["failed"])) for quality in found] == [
         (4, 0),
         (10, 0),
@@ -65,7 +65,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any], str, int]] = {
     "scrape": (WebDataScrapeOperator, {"url": SITE}, "/v2/scrape", 1),
     "search": (WebDataSearchOperator, {"query": "river", "limit": 2}, "/v2/search", 2),
     "batch search": (WebDataBatchSearchOperator, {"queries": ["river"], "limit": 2}, "/v2/search", 2),
-    "crawl": (WebDataCrawlOperator, {"url": SITE, "wait": Wait(poll_interval=1)}, "/v2/crawl$", 1),
+    "crawl": (WebDataCrawlOperator, {"url": SITE, "poll_interval": 1}, "/v2/crawl$", 1),
 }
 
 
@@ -94,7 +94,7 @@ def test_in_an_object_store(here: SandboxServer, s3_client: Any, bucket: str) ->
 
     def run(quality: Quality) -> direct.Outcome:
         task = WebDataSearchOperator(
-            task_id="t", query="river", limit=3, returns="web", output=url, quality=quality
+            task_id="t", query="river", limit=3, returns="web", save_to=url, quality=quality
         )
         return direct.run(task)
 
@@ -115,6 +115,6 @@ def test_results_of_unfinished_work_are_rejected(here: SandboxServer) -> None:
     assert "unfinished: expected all work within credit_limit, got 1 searches not started" in str(
         outcome.error
     )
-    assert (outcome.xcom["left"], outcome.xcom["notBegun"]) == (["bridge"], 1)
+    assert (outcome.xcom["left"], outcome.xcom["not_begun"]) == (["bridge"], 1)
     assert direct.run(WebDataBatchSearchOperator(**arguments), store).ended == ("success", 1)
     assert [call["body"]["query"] for call in here.control.requests("/v2/search")] == ["river", "bridge"]

@@ -48,7 +48,7 @@ def test_nul_beside_an_output(serve, tmp_path):
         r' "data": {"web": [{"url": "https://a.example", "title": "a\u0000"}]}}'
     )
     output = tmp_path / "found.jsonl"
-    done = direct.run(WebDataSearchOperator(task_id="t", query="q", returns="web", output=str(output)))
+    done = direct.run(WebDataSearchOperator(task_id="t", query="q", returns="web", save_to=str(output)))
     assert done.state == "success", done.error
     assert json.loads(output.read_text())["title"] == "a\0"
     assert "\\u0000" not in json.dumps([done.value, done.xcom])

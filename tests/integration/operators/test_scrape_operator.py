@@ -47,7 +47,7 @@ def test_documents_in_a_real_airflow(run_dag, sandbox, tmp_path):
             return document["metadata"]["title"]
 
         mapped = WebDataScrapeOperator.partial(
-            task_id="mapped", output="{tmp_path}/{{{{ ti.map_index }}}}.jsonl"
+            task_id="mapped", save_to="{tmp_path}/{{{{ ti.map_index }}}}.jsonl"
         ).expand(url=["{PAGE}", "{PAGE}two"])
         title(scrape.output) >> mapped
         """,
@@ -91,22 +91,22 @@ def test_instances_of_a_mapped_task_do_not_replace_each_others_files(run_dag, sa
         def scrape(name, **more):
             return WebDataScrapeOperator.partial(task_id=name, retries=0, **more)
 
-        scrape("fixed", output="{tmp_path}/fixed.jsonl").expand(url={pages})
+        scrape("fixed", save_to="{tmp_path}/fixed.jsonl").expand(url={pages})
         day = "{tmp_path}/{{{{ dag_run.run_after | ds_nodash }}}}.jsonl"
-        scrape("by_run", output=Output(day, documents=True)).expand(url={pages})
-        scrape("by_index", output="{tmp_path}/{{{{ ti.map_index }}}}.jsonl").expand(url={pages})
+        scrape("by_run", save_to=day, documents=True).expand(url={pages})
+        scrape("by_index", save_to="{tmp_path}/{{{{ ti.map_index }}}}.jsonl").expand(url={pages})
         scrape("own").expand_kwargs(
-            [{{"url": url, "output": f"{tmp_path}/own_{{place}}.jsonl"}} for place, url in enumerate({pages})]
+            [{{"url": url, "save_to": f"{tmp_path}/own_{{place}}.jsonl"}} for place, url in enumerate({pages})]
         )
-        scrape("alone", output="{tmp_path}/alone.jsonl").expand(url={pages[:1]})
+        scrape("alone", save_to="{tmp_path}/alone.jsonl").expand(url={pages[:1]})
 
         @task_group
         def site(url):
-            WebDataScrapeOperator(task_id="one", url=url, output="{tmp_path}/group.jsonl", retries=0)
+            WebDataScrapeOperator(task_id="one", url=url, save_to="{tmp_path}/group.jsonl", retries=0)
 
         site.expand(url={pages})
         """,
-        before=f"{IMPORT}\nfrom airflow_provider_webdata.options import Output",
+        before=IMPORT,
     )
     states = {name: one["state"] for name, one in done.run["tasks"].items()}
     shared = ["fixed", "by_run", "site.one"]
@@ -170,7 +170,7 @@ def test_of_a_mapped_task_only_the_first_instance_logs_what_is_the_same_for_all(
             {"location": {"country": "{{ 'Germany' }}"}},
             ["location.country", "two-letter", "such as DE", "Germany"],
         ),
-        ({"output": "{{ 'nosuch' }}://bucket/x.jsonl"}, ["nosuch", "(WD-005)"]),
+        ({"save_to": "{{ 'nosuch' }}://bucket/x.jsonl"}, ["nosuch", "(WD-005)"]),
     ],
     ids=["address", "nested", "storage"],
 )

@@ -414,7 +414,7 @@ def test_results_whose_pages_were_not_fetched_are_named(
     assert one.value["web"] == web
     many = direct.run(WebDataBatchSearchOperator(task_id="many", queries=["a"], max_concurrency=1))
     server.close()
-    failed = [{"kind": "pagesFailed", "number": 1, "of": 1}]
+    failed = [{"kind": "pages_failed", "number": 1, "of": 1}]
     assert one.xcom["incomplete"] == many.xcom["incomplete"] == failed
     assert [item["url"] for item in many.value["results"][0]["web"]] == [item["url"] for item in web]
     assert log().count(problem) == 2
@@ -428,7 +428,7 @@ def test_papers_that_moved_from_the_web_results(here: SandboxServer, log: Any, t
     assert "returns='web': the response has no such results, but results in 'research'" in log()
     found = direct.run(search(**query, returns="research")).value
     assert found[0].keys() == {"paperId", "primaryId", "ids", "title", "abstract", "score"}
-    table = direct.run(search(**query, returns="research", output=f"{tmp_path}/papers.parquet"))
+    table = direct.run(search(**query, returns="research", save_to=f"{tmp_path}/papers.parquet"))
     assert table.value["count"] == len(found)
 
 

@@ -40,7 +40,7 @@ def test_a_file_in_a_real_airflow(run_dag, tmp_path):
         found = Asset("found")
         search = WebDataSearchOperator(
             task_id="search", query="zeppelin", sources=["web", "news"],
-            output="{tmp_path}/{{{{ dag.dag_id }}}}/found.jsonl",
+            save_to="{tmp_path}/{{{{ dag.dag_id }}}}/found.jsonl",
             scrape_options={{"formats": ["markdown"]}}, outlets=[found],
         )
 
@@ -67,7 +67,7 @@ def test_a_file_in_a_real_airflow(run_dag, tmp_path):
     assert value["creditsUsed"] > 0
     assert done.xcom["search.path"] == str(path)
     assert "Of airships." in found[0]["markdown"]
-    assert done.run["rendered"]["search"]["output_to"] == {"path": str(path)}
+    assert done.run["rendered"]["search"]["save_to"] == str(path)
     sources, extra = done.xcom["reads.return_value"]
     assert sources == sorted({item["source"] for item in found})
     assert {name: extra[name] for name in ("path", "count", "creditsUsed")} == {
@@ -78,7 +78,7 @@ def test_a_file_in_a_real_airflow(run_dag, tmp_path):
 def test_one_list_to_a_file(here, tmp_path):
     """With `returns`, the items are unchanged; a retry or another run replaces the file."""
     for limit in (3, 1):
-        task = search(returns="web", output=f"{tmp_path}/found.jsonl", limit=limit)
+        task = search(returns="web", save_to=f"{tmp_path}/found.jsonl", limit=limit)
         assert direct.run(task).value["count"] == limit
     (item,) = lines(tmp_path / "found.jsonl")
     assert "source" not in item
@@ -90,7 +90,7 @@ def test_a_large_result_is_returned_with_a_warning(here, log, monkeypatch):
     assert len(direct.run(search()).value["web"]) == 3
     logged = log()
     assert "[webdata] xcom_warning_kb" in logged
-    assert "output='s3://bucket/name.jsonl'" in logged
+    assert "save_to='s3://bucket/name.jsonl'" in logged
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_large_result_is_returned_with_a_warning(here, log, monkeypatch):
 )
 def test_no_credit_is_spent_on_results_that_cannot_be_written(here, output, words):
     with pytest.raises(AirflowFailException, match=words):
-        direct.execute(search(output=output), context_of(TaskInstance()))
+        direct.execute(search(save_to=output), context_of(TaskInstance()))
     assert here.control.requests() == []
 
 
@@ -123,8 +123,8 @@ def test_media_is_kept(here, tmp_path, log):
         },
     }
     here.control.add_fault("status", path="/v2/search", status=200, body=body)
-    done = direct.run(search(media=f"{tmp_path}/media"))
-    assert done.xcom["incomplete"] == [{"kind": "mediaNotKept", "number": 1, "of": 2}]
+    done = direct.run(search(media_to=f"{tmp_path}/media"))
+    assert done.xcom["incomplete"] == [{"kind": "media_not_kept", "number": 1, "of": 2}]
     value = done.value
     kept, lost = value["web"]
     assert Path(kept["screenshot"]).read_bytes()[:4] == b"\x89PNG"
@@ -144,7 +144,7 @@ def test_media_inside_is_kept_where_the_connection_allows_it(here, connect, tmp_
     body = {"success": True, "data": {"web": [{"url": "https://a.example/", "screenshot": link}]}}
     here.control.add_fault("status", path="/v2/search", status=200, body=body)
     try:
-        value = direct.run(search(media=f"{tmp_path}/media")).value
+        value = direct.run(search(media_to=f"{tmp_path}/media")).value
     finally:
         server.close()
     assert value["media"]["kept"] == len(server.requests) == bool(hosts)

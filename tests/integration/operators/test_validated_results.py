@@ -12,7 +12,6 @@ from pyarrow import parquet
 from pydantic import BaseModel, Field
 
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.options import Schema
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from webdata_sandbox.server import SandboxServer
@@ -67,20 +66,20 @@ def done(airflow: Airflow, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             for end in ("jsonl", "parquet"):
                 WebDataBatchScrapeOperator(
                     task_id=end, urls=["{NORTH}", "{SOUTH}"], formats=FORMATS, result_schema=Gauge,
-                    output=f"{folder}/gauges.{{end}}", deferrable=True, wait=Wait(poll_interval=1),
+                    save_to=f"{folder}/gauges.{{end}}", deferrable=True, poll_interval=1,
                 )
             WebDataBatchScrapeOperator(
-                task_id="job", urls=["{SOUTH}"], formats=FORMATS, result_schema=Schema(on_invalid="fail"),
-                deferrable=True, wait=Wait(poll_interval=1), retries=2, retry_delay=datetime.timedelta(0),
+                task_id="job", urls=["{SOUTH}"], formats=FORMATS, on_invalid_result="fail",
+                deferrable=True, poll_interval=1, retries=2, retry_delay=datetime.timedelta(0),
             )
             find = WebDataAgentOperator(
                 task_id="find", prompt="gauge", urls=["{NORTH}"], strict_constrain_to_urls=True,
                 schema={{"type": "object", "properties": {{"title": {{"type": "string"}}}}, "required": ["colour"]}},
-                deferrable=True, wait=Wait(poll_interval=1),
+                deferrable=True, poll_interval=1,
             )
             take = WebDataJobSensor(
                 task_id="take", kind="agent", job_id="{{{{ ti.xcom_pull('find', key='job_id') }}}}",
-                result_schema=Schema({{"type": "object"}}, on_invalid="fail"), wait=Wait(poll_interval=1),
+                result_schema={{"type": "object"}}, on_invalid_result="fail", poll_interval=1,
                 deferrable=True,
             )
             find >> take
@@ -133,7 +132,7 @@ def test_a_call_that_fails_by_its_results_is_made_once(here: SandboxServer) -> N
     show_gauges(here)
     store = direct.StateStore()
     task = WebDataScrapeOperator(
-        task_id="job", url=SOUTH, formats=FORMATS, result_schema=Schema(on_invalid="fail"), retries=2
+        task_id="job", url=SOUTH, formats=FORMATS, on_invalid_result="fail", retries=2
     )
     outcome = direct.run(task, store)
     assert outcome.ended == ("failed", 1)

@@ -14,7 +14,6 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataRunMonitorOperator,
     WebDataUpdateMonitorOperator,
 )
-from airflow_provider_webdata.options import Wait
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection, dag_runner
 from tests.support.direct import StateStore
@@ -69,7 +68,7 @@ def run(name, operator=WebDataRunMonitorOperator, conn_id=None, **more):
         task_id=f"keep_{{name}}", webdata_conn_id=conn_id, name=name, schedule={NEVER!r}, targets=TARGETS,
     ) >> operator(
         task_id=name, webdata_conn_id=conn_id, monitor_name=name, wait_for_completion=True,
-        retry_delay=datetime.timedelta(0), **{{"wait": Wait(poll_interval=1), **more}},
+        retry_delay=datetime.timedelta(0), **{{"poll_interval": 1, **more}},
     )
 
 for name, mode in (("defer", True), ("poll", False)):
@@ -78,7 +77,7 @@ run("dies", Dying, retries=1, deferrable=True)
 run("limited_defer", deferrable=True)
 run("limited_poll", deferrable=False)
 run("failed", retries=2, deferrable=True)
-run("late", wait=Wait(poll_interval=1, timeout=0.5), retries=2, deferrable=True)
+run("late", poll_interval=1, wait_timeout=0.5, retries=2, deferrable=True)
 """
 SANDBOXES = ("dies", "limited_defer", "limited_poll", "failed", "late")
 
@@ -172,13 +171,13 @@ MODES = [pytest.param(False, id="poll"), pytest.param(True, id="defer")]
 
 
 def run_and_wait(**arguments: Any) -> Any:
-    given = {"wait_for_completion": True, "wait": Wait(poll_interval=1), "retries": 2, **arguments}
+    given = {"wait_for_completion": True, "poll_interval": 1, "retries": 2, **arguments}
     return WebDataRunMonitorOperator(task_id="run", monitor_name="prices", **given)
 
 
 def create(**arguments: Any) -> Any:
     given = {"name": "prices", "schedule": NEVER, "targets": TARGETS, "retries": 2, **arguments}
-    return WebDataCreateMonitorOperator(task_id="keep", wait=Wait(poll_interval=1), **given)
+    return WebDataCreateMonitorOperator(task_id="keep", poll_interval=1, **given)
 
 
 @pytest.fixture
@@ -251,7 +250,8 @@ def test_the_waiting_time_includes_earlier_attempts(here: SandboxServer, prices:
         task_id="run",
         monitor_name="prices",
         wait_for_completion=True,
-        wait=Wait(poll_interval=1, timeout=0.5),
+        poll_interval=1,
+        wait_timeout=0.5,
         retries=3,
         params={"left": [1]},
     )

@@ -28,7 +28,6 @@ from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from tests.support.waiting import PATIENCE
 
@@ -95,7 +94,7 @@ async def triggered(trigger_id: int) -> Any:
 def main(name: str, monitor: str, *early_check: str) -> dict[str, Any]:
     with DAG(name, schedule=None) as dag:
         WebDataMonitorCheckSensor(
-            task_id="wait", monitor_id=monitor, deferrable=True, wait=Wait(poll_interval=1), timeout=120
+            task_id="wait", monitor_id=monitor, deferrable=True, poke_interval=1, timeout=120
         )
     outcome = scheduled(dag)
     if early_check:

@@ -13,7 +13,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowRescheduleException
 from structlog.testing import capture_logs
 
-from airflow_provider_webdata.options import Quality, Wait
+from airflow_provider_webdata.options import Quality
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.waiting import subjects
 from tests.integration.sensors.conftest import MODES, task
@@ -24,7 +24,7 @@ from tests.support.service import CONNECTION_ID, JOB_PATHS, connection_text
 
 IMPORT = "from airflow_provider_webdata.sensors.job import WebDataJobSensor\n"
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
-SECOND = {"poke_interval": 1, "wait": Wait(poll_interval=1)}
+SECOND = {"poke_interval": 1}
 DATA: dict[str, Any] = {
     "crawl": [{"markdown": "m"}],
     "batch_scrape": [{"markdown": "m"}],

@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.waiting import subjects
 from tests.integration.sensors.conftest import AGO, MODES, PAGE, SHOP, Service, task
@@ -21,7 +20,7 @@ from tests.support.service import CONNECTION_ID, connection_text
 from tests.support.standing_check import standing_check
 
 GOAL = "Tell me when the price changes."
-POLLING = {"poke_interval": 0.2, "wait": Wait(poll_interval=1)}
+POLLING = {"poke_interval": 0.2}
 
 
 # In a real Airflow
@@ -155,7 +154,7 @@ def test_check_that_failed_or_has_page_errors(wait, service):
         assert done.ended == (state, 1), (how, mode, choice)
         if which:
             assert done.value["id"] == checks[how, which], (how, mode, choice)
-            lacks = [{"kind": "pagesFailed", "number": 1, "of": 2}] if which == "first" else None
+            lacks = [{"kind": "pages_failed", "number": 1, "of": 2}] if which == "first" else None
             assert done.xcom.get("incomplete") == lacks, (how, mode, choice)
         else:
             assert f"check {checks[how, 'first']} of monitor {monitors[how]}" in str(done.error)
@@ -168,7 +167,7 @@ def test_the_credits_of_a_check(wait, service):
     check = service.check(monitor)
     for mode in ("poke", "defer"):
         credits = wait(monitor, mode, check_id=check).xcom["credits"]
-        assert (credits["byOperation"], credits["jobs"]) == ({"monitor": 2}, {f"monitor/{check}": 2})
+        assert (credits["by_operation"], credits["jobs"]) == ({"monitor": 2}, {f"monitor/{check}": 2})
     skipped = wait(monitor, "defer", only_if_meaningful=True, otherwise="skip")
     assert (skipped.state, skipped.xcom["credits"]["used"]) == ("skipped", 2)
     service.control.add_fault("fail_check")

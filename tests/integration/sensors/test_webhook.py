@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+from airflow_provider_webdata.waiting import policy
 from tests.integration.sensors.conftest import AGO, MODES, task
 from tests.support import direct
 from tests.support.inbox_server import InboxServer
@@ -22,7 +22,7 @@ from tests.support.standing_check import standing_check
 from tests.support.waiting import wait_until
 
 MONITOR = "0b9c1f4e-0000-4000-8000-000000000001"
-CHECK = {"poke_interval": 0.2, "wait": Wait(by="webhook", poll_interval=1)}
+CHECK = {"poke_interval": 0.2}
 
 
 def body(event: str = "crawl.completed", job: str = "job-1", **more: Any) -> dict[str, Any]:
@@ -59,7 +59,9 @@ run >> during >> later
         found = done.xcom[f"{name}.return_value"]
         assert found["id"] == done.xcom["run.return_value"]["id"]
         assert [page["status"] for page in found["pages"]] == ["new"]
-        assert "reported by webhook" in done.log_of(name)
+    for name, mode in (("during", during), ("later", later)):
+        how = "webhook" if mode == "defer" else "polling"
+        assert f"reported by {how}" in done.log_of(name)
     assert not [secret for secret in (WEBHOOK_SECRET, SANDBOX_KEY) if secret in done.log + str(done.run)]
     (delivery,) = service.control.deliveries()
     assert delivery["status"] == "delivered"
@@ -110,29 +112,16 @@ def test_delivery_during_the_wait(run_with_inbox, inbox):
 ENDS = [("poke", False), ("reschedule", True), ("defer", False), ("defer", True)]
 
 
-def test_timeout(run_with_inbox, service, inbox):
-    """A timeout is an error without a retry, or a skip.
-
-    A check sensor polls the service at first, in the end, and every `safety_poll`, and not whenever it reads the
-    inbox, which it does a dozen times.
-    """
+def test_timeout(run_with_inbox):
+    """A timeout is an error without a retry, or a skip."""
     quick = {"timeout": 1, "retries": 2, "key": "never"}
     tasks = {
         f"{mode}_{soft}": any_delivery(f"{mode}_{soft}", mode, soft_fail=soft, **quick) for mode, soft in ENDS
     }
-    monitors = {mode: service.monitor(webhook=inbox.webhook(mode)) for mode in ("poke", "reschedule")}
-    for mode, monitor in monitors.items():
-        check = {"monitor_id": monitor, "timeout": 3, **CHECK, **MODES[mode]}
-        tasks[mode] = task("WebDataMonitorCheckSensor", mode, **check)
-    service.control.clear_requests()
     done = run_with_inbox("\n".join(tasks.values()))
     for mode, soft in ENDS:
         name = f"{mode}_{soft}"
         assert done.ended(name) == ("skipped" if soft else "failed", 1), done.log_of(name)[-3000:]
-    for mode, monitor in monitors.items():
-        assert done.state(mode) == "failed"
-        polls = service.control.requests(f"/v2/monitor/{monitor}/checks", method="GET")
-        assert 2 <= len(polls) <= 5, mode
 
 
 # In this process
@@ -176,12 +165,12 @@ def test_check_with_an_early_delivery(connected_inbox, service):
 
 
 @pytest.mark.rule("delivery-retries")
-@pytest.mark.parametrize("mode", ["poke", "defer"])
-def test_a_safety_poll_makes_up_for_a_lost_delivery(connected_inbox, service, mode):
+def test_a_safety_poll_makes_up_for_a_lost_delivery(connected_inbox, service, monkeypatch):
+    monkeypatch.setattr(policy, "CHECK_SAFETY_POLL", 1.0)
     monitor = service.monitor(webhook={**connected_inbox.webhook("lost"), "events": ["monitor.page"]})
     with standing_check(service.control):
         started = service.call("POST", f"/v2/monitor/{monitor}/run")["id"]
-        done = check(monitor, mode, wait=Wait(by="webhook", poll_interval=1, safety_poll=1), after=AGO)
+        done = check(monitor, "defer", after=AGO)
     assert done.value["id"] == started
     assert len(service.control.requests(f"/v2/monitor/{monitor}/checks$")) > 1
 
@@ -191,9 +180,7 @@ def test_safety_polls_make_up_for_an_unavailable_inbox(connected_inbox, service,
     monitor = service.monitor(webhook=connected_inbox.webhook("late"))
     found = service.check(monitor)
     connected_inbox.stop()
-    done = check(
-        monitor, mode, wait=Wait(by="webhook", poll_interval=1, safety_poll=1), after=AGO, timeout=60
-    )
+    done = check(monitor, mode, after=AGO, timeout=60)
     connected_inbox.start()
     assert done.value["id"] == found
 
@@ -207,14 +194,10 @@ def test_an_inbox_that_is_replaced_during_the_wait(connected_inbox, mode, status
     assert delivery(mode, job_id="j", timeout=120).value["job_id"] == "j"
 
 
-def test_connections_without_deliveries(connect, service):
+def test_connections_without_deliveries(connect):
     """Without an address or a secret no delivery can come, which no retry changes."""
     connect()
-    monitor = service.monitor()
     for mode in MODES:
-        done = check(monitor, mode, retries=2)
-        assert done.ended == ("failed", 1), mode
-        assert "webhook_secret" in str(done.error), mode
         done = delivery(mode, retries=2)
         assert done.ended == ("failed", 1), mode
         assert "is not set, so its deliveries cannot be read" in str(done.error), mode

@@ -90,7 +90,7 @@ def test_the_xcom_of_a_task_names_its_file(written: Written) -> None:
     for xcom in ({"path": one, "count": 1}, [{"path": one}, {"path": other}], json.dumps([{"path": one}])):
         task = WebDataToTableOperator(task_id="t", path=xcom, table="t", conn_id="warehouse")
         assert task.paths() == ([one, other] if isinstance(xcom, list) else [one])
-    advice = "set it to a path, or to the result of a task with output="
+    advice = "set it to a path, or to the result of a task with save_to="
     with pytest.raises(ArgumentError, match=f"path: this value has no file; {advice}"):
         WebDataToTableOperator(task_id="t", path={"data": []}, table="t", conn_id="warehouse")
     with DAG("d", schedule=None):
@@ -370,10 +370,10 @@ def test_more_rows_than_may_be_deleted_stay(database: Target, written: Written, 
     path = written([*([] if is_alone else [page(40)]), *(gone(number) for number in range(29))])
     ti = TaskInstance()
     found = load(path, ti=ti)
-    assert (found["loaded"], found["deleted"], found["heldBack"]) == (int(not is_alone), 0, 29)
-    assert ti.xcom == {"incomplete": [{"kind": "removalsHeldBack", "number": 29, "of": 29}]}
+    assert (found["loaded"], found["deleted"], found["held_back"]) == (int(not is_alone), 0, 29)
+    assert ti.xcom == {"incomplete": [{"kind": "removals_held_back", "number": 29, "of": 29}]}
     assert len(texts(database)) == 30 + found["loaded"]
-    assert load(path, max_removed=28)["heldBack"] == 29
+    assert load(path, max_removed=28)["held_back"] == 29
     assert load(path, max_removed=29)["deleted"] == 29
     assert [*texts(database)] == ([29] if is_alone else [29, 40])
 
@@ -384,7 +384,7 @@ def test_deletes_that_are_held_back_keep_the_last_row_of_each_page(
 ) -> None:
     load(written([page(1)]))
     found = load(written([page(3), page(3, "last"), gone(3), gone(1)]), max_removed=0)
-    assert (found["loaded"], found["deleted"], found["duplicates"], found["heldBack"]) == (1, 0, 1, 1)
+    assert (found["loaded"], found["deleted"], found["duplicates"], found["held_back"]) == (1, 0, 1, 1)
     assert texts(database) == {1: "text", 3: "last"}
 
 
@@ -917,11 +917,11 @@ def test_failed_pages_stay_out_of_tables_with_a_schema(database: Target, tmp_pat
     invalid = page(3, json={"name": 3}, validationErrors=["name: no"])
     for mode in ("upsert", "replace"):
         arguments: dict[str, Any] = {"result_schema": LEVEL, "mode": mode}
-        assert "failedPages" not in load(written(page(1, json={"name": "north"})), **arguments)
+        assert "failed_pages" not in load(written(page(1, json={"name": "north"})), **arguments)
         path = written(failing(1), failing(2), failing(4, "404"))
         ti = TaskInstance()
-        assert load(path, ti=ti, **arguments).items() >= {"loaded": 0, "failedPages": 3}.items()
-        assert ti.xcom == {"incomplete": [{"kind": "pagesFailed", "number": 3, "of": 3}]}
+        assert load(path, ti=ti, **arguments).items() >= {"loaded": 0, "failed_pages": 3}.items()
+        assert ti.xcom == {"incomplete": [{"kind": "pages_failed", "number": 3, "of": 3}]}
         # The row of an earlier load stays.
         assert database.rows("pages", "source_url", "json_name") == [("https://river.example/1", "north")]
     path = written(failing(1), page(2, json={"name": "south"}), invalid)

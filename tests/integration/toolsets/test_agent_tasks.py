@@ -149,7 +149,7 @@ def test_an_agent_operator(done: Done) -> None:
     assert outcome.state("agent") == "success", outcome.log_of("agent")
     assert outcome.xcom["agent.sources"] == [{"tool": "read_page", "url": START, "title": "Start"}]
     assert outcome.xcom["agent.creditsUsed"] == 3
-    assert outcome.xcom["agent.credits"]["byOperation"] == {"scrape": 1, "search": 2}
+    assert outcome.xcom["agent.credits"]["by_operation"] == {"scrape": 1, "search": 2}
     assert outcome.xcom["spent.return_value"] == [1, 3]
     # `airflow webdata costs` adds these up.
     assert _credits(outcome.xcom["agent.credits"]) is not None

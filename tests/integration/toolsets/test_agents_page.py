@@ -70,7 +70,7 @@ def test_the_guarded_hook(airflow: Airflow, sandbox: Any) -> None:
     done = run(airflow, sandbox, named(snippet("guarded_hook")))
     assert done.run["state"] == "success", done.log[-5000:]
     assert "412 cm" in done.xcom["read.return_value"]
-    assert done.xcom["read.credits"]["byOperation"] == {"scrape": 1}
+    assert done.xcom["read.credits"]["by_operation"] == {"scrape": 1}
     assert "read.sources" not in done.xcom
 
 

@@ -149,7 +149,7 @@ def test_an_extraction(obey: Any, sandbox: Any, attempt: Any) -> None:
     assert told[0] == {"url": FLOODS, "untrusted": {"url": FLOODS, "answer": "412 cm"}}
     assert told[1] == {"url": FLOODS, "untrusted": {"url": FLOODS, "data": {"level": 412}}}
     assert told[2:] == ["extract_page: pass either question or schema"] * 2
-    assert ti.xcom["credits"]["byFormat"] == {"page": 2, "question": 4, "json": 4}
+    assert ti.xcom["credits"]["by_format"] == {"page": 2, "question": 4, "json": 4}
 
 
 def test_a_file(obey: Any, sandbox: Any) -> None:
@@ -274,7 +274,7 @@ def test_without_task_state_each_attempt_counts_by_itself(obey: Any, sandbox: An
     obey(call("read_page", url=FLOODS), WebDataToolset())
     ti = attempt(2, has_store=False)
     obey(f"{call('read_page', url=FLOODS)}\n{call('web_search', query='river')}", WebDataToolset())
-    assert ti.xcom["credits"]["byOperation"] == {"scrape": 1, "search": 2}
+    assert ti.xcom["credits"]["by_operation"] == {"scrape": 1, "search": 2}
     assert len(sandbox.control.requests("/v2/scrape")) == 2
 
 
@@ -351,7 +351,7 @@ def test_two_toolsets_tell_what_both_read(obey: Any, other: None, attempt: Any) 
     orders = [call("read_page", url=FLOODS), call("other_list_site", url="https://river.example/")]
     obey("\n".join(orders), WebDataToolset(), WebDataToolset("other").prefixed("other"))
     assert [source["tool"] for source in ti.xcom["sources"]] == ["read_page", "list_site"]
-    assert ti.xcom["credits"]["byOperation"] == {"scrape": 1, "map": 1}
+    assert ti.xcom["credits"]["by_operation"] == {"scrape": 1, "map": 1}
 
 
 def test_sources_contain_no_secret_of_a_url(obey: Any, sandbox: Any, attempt: Any) -> None:

@@ -100,6 +100,17 @@ async def test_deliveries_report_the_end(service: Any, receiving: Any, tools: An
             assert len(service.looks(number(index))) <= 3
 
 
+@pytest.mark.rule("event-none-for-failure")
+async def test_a_failure_without_a_delivery_is_found_by_a_safety_poll(
+    service: Any, receiving: Any, tools: Any
+) -> None:
+    service.set("crawl", JOB, "scraping")
+    async with tools.waiting(trigger(reports=True, poll_interval=600.0, safety_poll=1.0)) as (task,):
+        service.set("crawl", JOB, "failed")
+        event = await task
+        assert (event["job_status"], event["via"]) == ("failed", "polling")
+
+
 @pytest.mark.rule("delivery-order")
 async def test_a_delivery_ahead_of_the_service_is_followed_by_polls(
     service: Any, receiving: Any, tools: Any, monkeypatch: pytest.MonkeyPatch

@@ -253,7 +253,7 @@ def pages(
 
 def spent(used: float, conn_id: str = CONN_ID) -> dict[str, Any]:
     """Return the XCom `credits` of a task."""
-    return {"used": used, "byOperation": {"crawl": used}, "byConnection": {conn_id: used}}
+    return {"used": used, "by_operation": {"crawl": used}, "by_connection": {conn_id: used}}
 
 
 def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
@@ -281,13 +281,13 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
         "bytes": 10**400,
     }
     lacks = [
-        {"kind": "searchesNotStarted", "number": 1_234, "of": 1_300},
-        {"kind": "overCreditLimit", "number": 1, "of": 1},
-        {"kind": "removalsHeldBack", "number": 2, "of": 2},
+        {"kind": "searches_not_started", "number": 1_234, "of": 1_300},
+        {"kind": "over_credit_limit", "number": 1, "of": 1},
+        {"kind": "removals_held_back", "number": 2, "of": 2},
         # Any task may push this key.
         *(
             {"kind": kind, "number": number, "of": 1}
-            for kind, number in ((HOSTILE, 1), ("noResults", 10**400))
+            for kind, number in ((HOSTILE, 1), ("no_results", 10**400))
         ),
         HOSTILE,
     ]
@@ -334,7 +334,10 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "operator": "WebDataScrapeOperator",
                 "rendered": ours,
                 "map_index": index,
-                "xcoms": {"return_value": value, "incomplete": [{"kind": "noResults", "number": 3, "of": 3}]},
+                "xcoms": {
+                    "return_value": value,
+                    "incomplete": [{"kind": "no_results", "number": 3, "of": 3}],
+                },
             }
             # The second is too large to be shown.
             for index, value in enumerate([[{}], [{"markdown": "x" * 2**16}]])
@@ -399,7 +402,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             }
             for run_id, state, xcoms in (
                 ("earlier", "success", {"quality": {"items": 30}}),
-                ("run", "failed", {"qualityRejected": REJECTED, "failure": FAILURE}),
+                ("run", "failed", {"quality_rejected": REJECTED, "failure": FAILURE}),
             )
         ),
         *(

@@ -100,15 +100,15 @@ def test_large_facts_of_earlier_runs_are_not_read(database: None) -> None:
 
 def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
     """Each fact has its course, in the order of the runs, also where one was rejected or cleared later."""
-    now = {"blocked": {"challenge": 2}, "coverage": {"json.price": 0.5}, "creditsPerItem": 1.25}
-    bounds = {"minItems": 15}
+    now = {"blocked": {"challenge": 2}, "coverage": {"json.price": 0.5}, "credits_per_item": 1.25}
+    bounds = {"min_items": 15}
     runs: dict[str, dict[str, Any]] = {
         "manual__2026-01-03": {
             "quality": {"items": 30, **now, **bounds},
             "changes": {"new": 4, "changed": 0},
         },
         "manual__2026-01-01": {"quality": {"items": 10, "blocked": {}, "coverage": {"json.price": 1}}},
-        "manual__2026-01-02": {"qualityRejected": {"items": 20, "coverage": {"json.price": 0.25}}},
+        "manual__2026-01-02": {"quality_rejected": {"items": 20, "coverage": {"json.price": 0.25}}},
     }
     with settings.Session() as session:
         for run_id, xcoms in runs.items():
@@ -188,7 +188,7 @@ def test_runs_that_an_event_of_the_inbox_started(database: None) -> None:
 
 def test_statements_on_postgresql(on_postgresql: None) -> None:
     """Its JSON has no text of its own, and it compares no value with one of another type."""
-    lacks = [{"kind": "noResults", "number": 3, "of": 3}]
+    lacks = [{"kind": "no_results", "number": 3, "of": 3}]
     with settings.Session() as session:
 
         def add(task_id: str, state: str, run_id: str = "run", minutes: int = 0, **more: Any) -> None:

@@ -52,7 +52,7 @@ def test_every_page_works(database: None, service: dict[str, str], monkeypatch: 
     metadata.drop_all(airflow_engine())
     ours = {"webdata_conn_id": "market"}
     with settings.Session() as session:
-        credits = told(crawl=4) | {"byConnection": {"market": 4}}
+        credits = told(crawl=4) | {"by_connection": {"market": 4}}
         xcoms = {"job_id": service["job_id"], "credits": credits}
         add_task(session, "river", "crawl", operator="WebDataCrawlOperator", rendered=ours, xcoms=xcoms)
         session.commit()

@@ -19,7 +19,7 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Changes, Quality, Schema
+from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
@@ -48,7 +48,7 @@ with daily("competitor_prices", "commerce") as competitor_prices:
     scrape_prices = WebDataBatchScrapeOperator(
         task_id="scrape_prices",
         urls=[f"https://kettleworld.example/p/{number}" for number in range(1, 37)],
-        output=f"{LAKE}/competitor_prices/latest.jsonl",
+        save_to=f"{LAKE}/competitor_prices/latest.jsonl",
         changes=Changes(manifest=f"{LAKE}/competitor_prices/manifest"),
         quality=Quality(min_items=30, drop_vs_last=0.2, coverage={"json.price": 0.9}, blocked=0.1),
         deferrable=True,
@@ -82,7 +82,7 @@ with daily("docs_rag_refresh", "search") as docs_rag_refresh:
         task_id="crawl_docs",
         url="https://docs.lakehouse.example/",
         limit=41,
-        output=f"{LAKE}/docs_rag/pages.parquet",
+        save_to=f"{LAKE}/docs_rag/pages.parquet",
         changes=Changes(manifest=f"{LAKE}/docs_rag/manifest", emit="changed"),
         deferrable=True,
     )
@@ -93,7 +93,7 @@ with daily("news_digest", "editorial") as news_digest:
         task_id="search_news",
         queries=[f"{feed} construction news" for feed in FEEDS] * 2,
         sources=["news"],
-        output=f"{LAKE}/news_digest/results.jsonl.gz",
+        save_to=f"{LAKE}/news_digest/results.jsonl.gz",
         credit_limit=40,
     )
     scrape_articles = WebDataScrapeOperator.partial(
@@ -114,7 +114,7 @@ with daily("supplier_catalog_crawl", "procurement") as supplier_catalog_crawl:
         url="https://parts-supply.example/",
         limit=1200,
         delay=30,
-        output=f"{LAKE}/supplier_catalog/pages.jsonl.gz",
+        save_to=f"{LAKE}/supplier_catalog/pages.jsonl.gz",
         quality=Quality(min_items=200, on_fail="warn"),
         credit_limit=1500,
         deferrable=True,
@@ -140,8 +140,8 @@ with daily("company_research", "sales") as company_research:
             "properties": {"name": {"type": "string"}, "founded": {"type": "integer"}},
             "required": ["name", "founded"],
         },
-        result_schema=Schema(on_invalid="keep"),
-        output=f"{LAKE}/company_research/profiles.csv",
+        on_invalid_result="keep",
+        save_to=f"{LAKE}/company_research/profiles.csv",
         deferrable=True,
     )
     research_agent = WebDataAgentOperator(

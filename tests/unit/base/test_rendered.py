@@ -28,7 +28,6 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.results.tagged_items import tagged, untagged
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, request_body
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
@@ -103,7 +102,7 @@ def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.M
             task_id="t",
             query=upstream.output["word"],
             limit=upstream.output["limit"],
-            output=Output("/tmp/x.jsonl"),
+            save_to="/tmp/x.jsonl",
         )
     text = str(direct.run(task).error)
     assert "query is None: its value comes from XCom 'word' of task 'pick'. Return a value there" in text
@@ -206,10 +205,10 @@ REFUSED = {
         {"schedule": "dayly"},
         "schedule",
     ),
-    "no folder": (WebDataScrapeOperator, {**URL, "media": "/x"}, {"media": Media("")}, "must name a folder"),
-    "folder None": (WebDataScrapeOperator, {**URL, "media": "/x"}, {"media": Media("None")}, "must name a folder"),
+    "no folder": (WebDataScrapeOperator, {**URL, "media_to": "/x"}, {"media_to": ""}, "must name a folder"),
+    "folder None": (WebDataScrapeOperator, {**URL, "media_to": "/x"}, {"media_to": "None"}, "must name a folder"),
     "unknown login for media": (
-        WebDataScrapeOperator, {**URL, "media": "file://nope@/x"}, {}, "correct the part before @",
+        WebDataScrapeOperator, {**URL, "media_to": "file://nope@/x"}, {}, "correct the part before @",
     ),
     "no scrape": (WebDataInteractOperator, {"steps": ["1"], "scrape_id": "s"}, {"scrape_id": ""}, "scrape_id is empty"),
     "steps by number": (WebDataInteractOperator, {"steps": ["1"]}, {"steps": 5}, "step 1 of 1: "),
@@ -249,7 +248,7 @@ def test_native_rendering_leaves_text_without_a_template_unchanged() -> None:
     dag = DAG("d", schedule=None, render_template_as_native_obj=True)
     search = WebDataSearchOperator(task_id="s", query='"river level"', limit="{{ 1 + 2 }}", dag=dag)
     scrape = WebDataScrapeOperator(
-        task_id="p", url="2026", formats=[{"type": "json", "schema": schema}], output="[1]\n.jsonl", dag=dag
+        task_id="p", url="2026", formats=[{"type": "json", "schema": schema}], save_to="[1]\n.jsonl", dag=dag
     )
     table = WebDataToTableOperator(task_id="t", path=["1.10", "{{ 2 }}"], conn_id="c", table="2026", dag=dag)
     for task in (search, scrape, table):
@@ -257,7 +256,7 @@ def test_native_rendering_leaves_text_without_a_template_unchanged() -> None:
     assert (search.query, search.limit) == ('"river level"', 3)
     enum = scrape.formats[0]["schema"]["properties"]["year"]["enum"]
     assert enum == ["2026", "None", "3.10", 2]
-    assert (scrape.url, scrape.output_to.path) == ("2026", "[1]\n.jsonl")
+    assert (scrape.url, scrape.save_to) == ("2026", "[1]\n.jsonl")
     assert (table.path, table.table) == (["1.10", 2], "2026")
 
 

@@ -14,7 +14,7 @@ def test_large_numbers_have_all_digits() -> None:
         "used": 1_234_567,
         "saved": 0,
         "unknown": 0,
-        "byOperation": {"crawl": 1_234_567},
-        "byFormat": {},
+        "by_operation": {"crawl": 1_234_567},
+        "by_format": {},
     }
     assert "e+" not in in_words(credits)

@@ -30,7 +30,7 @@ def test_what_is_reserved_is_not_left() -> None:
     made.settle("b", None, "scrape")
     assert (made.spent, made.left) == (10, 0)
     told = made.to_wire()
-    assert (told["used"], told["unknown"], told["byOperation"]) == (1, 1, {"scrape": 1})
+    assert (told["used"], told["unknown"], told["by_operation"]) == (1, 1, {"scrape": 1})
 
 
 def test_without_a_limit_nothing_is_stored_before_a_call() -> None:
@@ -111,7 +111,7 @@ def test_ledgers_of_an_attempt_share_its_entries() -> None:
     one.settle("1", 2, "search")
     other.settle("1", 3, "scrape")
     assert (one.left, other.left) == (3, 2)
-    assert one.to_wire()["byConnection"] == {"a": 2, "b": 3}
+    assert one.to_wire()["by_connection"] == {"a": 2, "b": 3}
     assert one.to_wire() == ledger(store).to_wire()
 
 
@@ -147,7 +147,7 @@ def test_a_server_that_does_not_bill_costs_nothing() -> None:
     assert made.reserve("b", 9)
     made.settle("b", None, "scrape")
     told = made.to_wire()
-    assert (told["used"], told["unknown"], told["saved"], told["byConnection"]) == (0, 0, 0, {"market": 0})
+    assert (told["used"], told["unknown"], told["saved"], told["by_connection"]) == (0, 0, 0, {"market": 0})
 
 
 def test_a_call_with_a_name_is_counted_once() -> None:
@@ -159,9 +159,9 @@ def test_a_call_with_a_name_is_counted_once() -> None:
         "used": 7,
         "saved": 14,
         "unknown": 0,
-        "byOperation": {"scrape": 7},
-        "byFormat": {"page": 3, "json": 4},
-        "byConnection": {"market": 7},
+        "by_operation": {"scrape": 7},
+        "by_format": {"page": 3, "json": 4},
+        "by_connection": {"market": 7},
     }
 
 
@@ -173,7 +173,7 @@ def test_calls_without_a_name_are_added() -> None:
     ledger(store).settle("", None, "search", unknown=2, reserved=5)
     told = ledger(store).to_wire()
     assert (told["used"], told["saved"], told["unknown"]) == (6, 1, 2)
-    assert told["byOperation"] == {"search": 5, "scrape": 1}
+    assert told["by_operation"] == {"search": 5, "scrape": 1}
     assert ledger(store).spent == 11
     assert not ledger(store).is_empty
 
@@ -181,11 +181,11 @@ def test_calls_without_a_name_are_added() -> None:
 def test_a_call_that_cost_nothing_or_an_unknown_amount_names_its_connection() -> None:
     store = StateStore()
     ledger(store, None).settle("saved", 0, "crawl", saved=50)
-    assert ledger(store).to_wire()["byConnection"] == {"market": 0}
+    assert ledger(store).to_wire()["by_connection"] == {"market": 0}
     for made in (ledger(store := StateStore()), ledger(store)):
         # The first attempt is killed.
         made.reserve("a", 4)
-    assert ledger(store).to_wire()["byConnection"] == {"market": 0}
+    assert ledger(store).to_wire()["by_connection"] == {"market": 0}
 
 
 def test_the_limit_starts_anew_when_the_task_is_cleared() -> None:
@@ -204,10 +204,10 @@ def test_in_words() -> None:
         "used": 52,
         "saved": 0,
         "unknown": 0,
-        "byOperation": {"search": 2, "scrape": 50},
-        "byFormat": {"page": 10, "json": 40},
+        "by_operation": {"search": 2, "scrape": 50},
+        "by_format": {"page": 10, "json": 40},
     }
     assert f"Credits of this task: {in_words(told)}\n" in COSTS
-    nothing = {"used": 0, "saved": 2.5, "unknown": 0, "byOperation": {}, "byFormat": {}}
+    nothing = {"used": 0, "saved": 2.5, "unknown": 0, "by_operation": {}, "by_format": {}}
     assert in_words(nothing) == "0 used; 2.5 saved"
     assert in_words({**nothing, "unknown": 2}).startswith("0 used, plus 2 calls of unknown cost")

@@ -29,7 +29,7 @@ def test_warning(monkeypatch, caplog, kilobytes, size, warned):
     log = logging.getLogger("test_xcom")
     with caplog.at_level("WARNING", "test_xcom"):
         assert warn_if_large("x" * size, log) is warned
-    assert ("output='s3://" in caplog.text) is warned
+    assert ("save_to='s3://" in caplog.text) is warned
     assert ("[webdata] xcom_warning_kb" in caplog.text) is warned
 
 

@@ -8,14 +8,12 @@ from pkgutil import walk_packages
 from types import SimpleNamespace
 
 import pytest
-from airflow.sdk import DAG, Asset
+from airflow.sdk import Asset
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from airflow_provider_webdata import runs
 from airflow_provider_webdata.base.operator import WebDataOperator
-from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.runs.call import CallRun
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.run import Run
@@ -34,13 +32,15 @@ class Call(Run):
 class Operator(WebDataOperator):
     """An operator of that call."""
 
-    run = f"{__name__}:Call"
+    _run_path = f"{__name__}:Call"
     credit_limit = None
 
-    def __init__(self, *, output=None, media=None, **kwargs):
+    def __init__(self, *, save_to=None, media_to=None, **kwargs):
         super().__init__(**kwargs)
-        self.output_to = Output.of(output)
-        self.media = Media.of(media)
+        self.save_to = save_to
+        self.media_to = media_to
+        self.max_media_mb = 500
+        self._check_arguments()
 
 
 class Context(dict):
@@ -58,8 +58,8 @@ def operator(**arguments):
 
 
 REFUSED = {
-    "suffix": ({"output": "s3://bucket/x.xlsx"}, "ends in one of .jsonl, .jsonl.gz, .parquet"),
-    "folder": ({"output": "/tmp/results/"}, "ends in one of"),
+    "suffix": ({"save_to": "s3://bucket/x.xlsx"}, "ends in one of .jsonl, .jsonl.gz, .parquet"),
+    "folder": ({"save_to": "/tmp/results/"}, "ends in one of"),
 }
 
 
@@ -70,16 +70,16 @@ def test_what_can_be_seen_is_refused_while_the_dag_is_read(arguments, words):
 
 
 def test_a_template_waits_for_its_value():
-    task, context = operator(output="/tmp/{{ ds }}.{{ params.format }}")
-    task.output_to.path = "/tmp/2026-01-01.xlsx"
+    task, context = operator(save_to="/tmp/{{ ds }}.{{ params.format }}")
+    task.save_to = "/tmp/2026-01-01.xlsx"
     with pytest.raises(AirflowFailException, match=r"2026-01-01\.xlsx"):
         task.execute(context)
 
 
 UNREACHABLE = {
-    "output": {"output": "martian://b/x.jsonl"},
-    "media": {"media": "martian://b/media"},
-    "connection": {"media": "file://nobody_defined_this@/tmp/media"},
+    "save_to": {"save_to": "martian://b/x.jsonl"},
+    "media": {"media_to": "martian://b/media"},
+    "connection": {"media_to": "file://nobody_defined_this@/tmp/media"},
 }
 
 
@@ -101,35 +101,27 @@ def test_to_a_file(tmp_path):
     """XCom has the path and the counts; so has the event of each outlet."""
     pages = Asset("pages")
     path = tmp_path / "x.jsonl"
-    task, context = operator(output=str(path), outlets=[pages])
+    task, context = operator(save_to=str(path), outlets=[pages])
     value = task.execute(context)
     assert [json.loads(line) for line in path.read_text().splitlines()] == ITEMS
-    assert value == {**SUMMARY, "path": str(path), "count": 3, "bytes": path.stat().st_size}
+    assert value == {"id": "s-1", "credits_used": 2, "path": str(path), "count": 3, "bytes": path.stat().st_size}
     assert context["outlet_events"][pages].extra == value
-
-
-def test_airflows_own_output_is_untouched():
-    """Every operator has an attribute of this name, for its XCom."""
-    with DAG("d", schedule=None):
-        task = WebDataSearchOperator(task_id="t", query="q", output="/tmp/x.jsonl")
-    assert task.output.operator is task
-    assert task.output_to == Output("/tmp/x.jsonl")
 
 
 def test_summary_may_be_filled_on_the_way(tmp_path):
     """Counts of pages are known when the last page was read."""
-    task, context = operator(output=str(tmp_path / "x.jsonl"))
+    task, context = operator(save_to=str(tmp_path / "x.jsonl"))
     summary = {}
 
     def pages():
         yield from ITEMS
         summary["creditsUsed"] = 7
 
-    assert Call(task, context).publish(Results(pages(), "link", summary))["creditsUsed"] == 7
+    assert Call(task, context).publish(Results(pages(), "link", summary))["credits_used"] == 7
 
 
 def test_lineage(tmp_path):
-    task, context = operator(output=str(tmp_path / "x.jsonl"))
+    task, context = operator(save_to=str(tmp_path / "x.jsonl"))
     task.execute(context)
     lineage = task.get_openlineage_facets_on_complete(context["ti"])
     assert [(found.namespace, found.name) for found in lineage.inputs] == [

@@ -149,9 +149,9 @@ ENTRY: dict[str, Any] = {
     "reserved": 0,
     "unknown": 0,
     "saved": 1,
-    "byOperation": {"search": 2.5},
-    "byFormat": {"page": 1},
-    "byConnection": {"market": 2.5},
+    "by_operation": {"search": 2.5},
+    "by_format": {"page": 1},
+    "by_connection": {"market": 2.5},
 }
 KEPT = {
     "maxTries": 1,
@@ -164,7 +164,7 @@ def test_fuzz_of_accounts() -> None:
     draw = random.Random(SEED)
     for number in range(ROUNDS):
         store = StateStore()
-        reserved = {**ENTRY, "reserved": 2, "unknown": 1, "byOperation": {}}
+        reserved = {**ENTRY, "reserved": 2, "unknown": 1, "by_operation": {}}
         damage = damaged(draw, {"crawl/job": ENTRY, "unnamed/1/": ENTRY, "open/1//search": reserved})
         store.set("webdata_credits", damage)
         reads(number, "webdata_credits", damage, credits_left, store)

@@ -12,7 +12,6 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Output
 from airflow_provider_webdata.runs.load import LoadRun
 from airflow_provider_webdata.runs.mapped import is_shared
 
@@ -23,10 +22,9 @@ def context_of(dag: DAG, map_index: int, **mapped: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("output", "shared"),
+    ("path", "shared"),
     [
         ("/data/x.jsonl", True),
-        (Output("/data/x.jsonl", documents=True), True),
         ("/data/{{ ds }}/{{ dag_run.run_after | ts_nodash }}/{{ var.value.site }}.jsonl", True),
         # `expand_kwargs` may set them for each instance.
         ("/data/{{ params.site }}.jsonl", False),
@@ -39,17 +37,17 @@ def context_of(dag: DAG, map_index: int, **mapped: Any) -> Any:
         (None, False),
     ],
 )
-def test_paths(output: Any, shared: bool) -> None:
+def test_paths(path: Any, shared: bool) -> None:
     with DAG("d", user_defined_filters={"own": str}, user_defined_macros={"unique": str}) as dag:
-        WebDataScrapeOperator.partial(task_id="each", output=output).expand(url=["a", "b"])
-    found = [is_shared(context_of(dag, index, url="a"), "output", "output_to") for index in (0, 1)]
+        WebDataScrapeOperator.partial(task_id="each", save_to=path).expand(url=["a", "b"])
+    found = [is_shared(context_of(dag, index, url="a"), "save_to") for index in (0, 1)]
     assert found == [False, shared]
 
 
 def test_a_path_of_each_instance() -> None:
     with DAG("d") as dag:
-        WebDataScrapeOperator.partial(task_id="each").expand_kwargs([{"url": "a", "output": "/a.jsonl"}])
-    assert not is_shared(context_of(dag, 1, url="a", output="/a.jsonl"), "output", "output_to")
+        WebDataScrapeOperator.partial(task_id="each").expand_kwargs([{"url": "a", "save_to": "/a.jsonl"}])
+    assert not is_shared(context_of(dag, 1, url="a", save_to="/a.jsonl"), "save_to")
 
 
 @pytest.mark.parametrize("mode", ["replace", "upsert"])

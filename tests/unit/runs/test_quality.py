@@ -22,7 +22,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
-from airflow_provider_webdata.options import Changes, Quality, Schema
+from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.results.tables.items import ResultsFile
@@ -72,7 +72,7 @@ def delivered(
     return result, ti.xcom, run
 
 
-BEFORE = {"items": 20, "until": "2026-01-01T00:00:00+00:00", "mapIndex": -1, "hasLogicalDate": True}
+BEFORE = {"items": 20, "until": "2026-01-01T00:00:00+00:00", "map_index": -1, "has_logical_date": True}
 CHECKS: list[tuple[Quality, list[Any], str]] = [
     (Quality(), [], "min_items: expected at least 1, got 0"),
     (Quality(min_items=11), PAGES, "min_items: expected at least 11, got 10"),
@@ -105,7 +105,7 @@ def test_each_failed_check_is_an_error_before_the_command_and_the_rest(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "found.jsonl"
-    delivered(PAGES, quality=Quality(min_items=11, coverage={"json.colour": 0.5}), output=str(path))
+    delivered(PAGES, quality=Quality(min_items=11, coverage={"json.colour": 0.5}), save_to=str(path))
     told = re.findall(r"\[(error|info) +\] (\S+ \S+)", capsys.readouterr().out)
     assert told[:2] == [("error", "Condition min_items"), ("error", "Condition coverage")]
     assert [level for level, _ in told].count("error") == 3
@@ -116,7 +116,7 @@ def test_a_check_that_fails(tmp_path: Path, quality: Quality, items: list[Any], 
     path = tmp_path / "with space" / "found.jsonl"
     path.parent.mkdir(exist_ok=True)
     path.write_text("old")
-    error, xcom, run = delivered(items, quality=quality, output=str(path), earlier=BEFORE)
+    error, xcom, run = delivered(items, quality=quality, save_to=str(path), earlier=BEFORE)
     assert message in str(error)
     assert (
         f"run: airflow webdata publish '{run.publication.path}'; to request them again, clear the task.\n"
@@ -125,8 +125,8 @@ def test_a_check_that_fails(tmp_path: Path, quality: Quality, items: list[Any], 
     assert path.read_text() == "old"
     quarantined = (tmp_path / "with space" / "found.jsonl.rejected").read_text().splitlines()
     assert [json.loads(line) for line in quarantined] == items
-    assert xcom["return_value"]["count"] == xcom["qualityRejected"]["items"] == len(items)
-    assert len(xcom["qualityRejected"]["failed"]) == str(error).count(": expected")
+    assert xcom["return_value"]["count"] == xcom["quality_rejected"]["items"] == len(items)
+    assert len(xcom["quality_rejected"]["failed"]) == str(error).count(": expected")
     assert "quality" not in xcom
     # A task downstream reads `output["path"]`.
     assert xcom["path"] == str(path)
@@ -164,18 +164,18 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         Stats, "gauge", lambda name, number, tags: gauges.update({name: (number, tags.get("field"))})
     )
     path = tmp_path / "found.jsonl"
-    result, xcom, run = delivered(PAGES, quality=PASS, output=str(path), earlier=BEFORE)
+    result, xcom, run = delivered(PAGES, quality=PASS, save_to=str(path), earlier=BEFORE)
     assert xcom["quality"] == result["quality"] == {
         "items": 10,
         "pages": 10,
         "blocked": {},
         "coverage": {"json.price": 1.0, "url": 1.0, "markdown": 1.0, "json": 1.0, "metadata": 1.0},
-        "creditsPerItem": 0.5,
-        "minItems": 10,
+        "credits_per_item": 0.5,
+        "min_items": 10,
         "failed": [],
         "until": "2026-01-02T00:00:00+00:00",
-        "mapIndex": -1,
-        "hasLogicalDate": True,
+        "map_index": -1,
+        "has_logical_date": True,
     }  # fmt: skip
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["found.jsonl"]
     assert len(path.read_text().splitlines()) == 10
@@ -202,7 +202,7 @@ def test_what_was_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 def test_without_checks_nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("airflow_provider_webdata.runs.publishing.quality.substitute_kind", None)
     assert delivered(PAGES)[0]["data"] == PAGES
-    assert not {"quality", "qualityRejected"} & delivered(PAGES)[1].keys()
+    assert not {"quality", "quality_rejected"} & delivered(PAGES)[1].keys()
 
 
 def test_rejected_results_without_an_output_are_in_the_xcom_of_the_failed_task() -> None:
@@ -216,7 +216,7 @@ def test_the_manifest_knows_the_run_before_and_does_not_advance(tmp_path: Path) 
     options: dict[str, Any] = {
         "changes": Changes(str(tmp_path / "seen"), emit="changed", on_unchanged="skip"),
         "quality": Quality(drop_vs_last=0.3),
-        "output": str(tmp_path / "found.jsonl"),
+        "save_to": str(tmp_path / "found.jsonl"),
     }
 
     def of_day(number: int, items: list[Any]) -> Any:
@@ -242,10 +242,10 @@ def test_newer_results_are_not_replaced_by_older_ones(tmp_path: Path) -> None:
     """Whether a later run without checks or a later day wrote them."""
     output = tmp_path / "found.jsonl"
     rejected = tmp_path / "found.jsonl.rejected"
-    delivered(PAGES[:3], output=str(output))
-    delivered(PAGES[:1], output=str(output), quality=2)
+    delivered(PAGES[:3], save_to=str(output))
+    delivered(PAGES[:1], save_to=str(output), quality=2)
     os.utime(rejected, (1, 1))
-    delivered(PAGES[:5], output=str(output), day=DAY + timedelta(days=1))
+    delivered(PAGES[:5], save_to=str(output), day=DAY + timedelta(days=1))
     before = output.read_bytes(), rejected.read_bytes()
     with pytest.raises(OutputError, match=r"after the rejected results .1970-01-01[\s\S]*add --force"):
         publish(str(output))
@@ -258,9 +258,9 @@ def test_newer_results_are_not_replaced_by_older_ones(tmp_path: Path) -> None:
 def test_later_results_replace_the_quarantine(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
     output = str(tmp_path / "found.jsonl")
-    delivered(PAGES, quality=11, output=output)
+    delivered(PAGES, quality=11, save_to=output)
     assert [*tmp_path.rglob("*.rejected")]
-    delivered(PAGES[:1], quality=1, output=output)
+    delivered(PAGES[:1], quality=1, save_to=output)
     assert not [*tmp_path.rglob("*.rejected")]
     assert "Deleted the rejected results of an earlier attempt or run" in caplog.text
 
@@ -278,11 +278,13 @@ def test_runs_with_the_same_output_keep_their_own_results(tmp_path: Path) -> Non
 
     class Meanwhile(TaskInstance):
         def xcom_pull(self, *args: Any, **options: Any) -> Any:
-            rejected.append(delivered(PAGES[:1], quality=9, output=output)[0])
+            rejected.append(delivered(PAGES[:1], quality=9, save_to=output)[0])
             return super().xcom_pull(*args, **options)
 
     ti = Meanwhile(earlier={"quality": [BEFORE, {**BEFORE, "until": "2025-12-31T00:00:00+00:00"}]})
-    run = WebDataCrawlOperator(**CRAWL, quality=Quality(drop_vs_last=0.5), output=output)._new_run(context(ti))
+    run = WebDataCrawlOperator(**CRAWL, quality=Quality(drop_vs_last=0.5), save_to=output)._new_run(
+        context(ti)
+    )
     run.finished(run.publish(Results(iter(PAGES), "document", {})))
     # Once: the XComs of all runs are not read where the newest is enough.
     assert [type(error) for error in rejected] == [AirflowFailException]
@@ -292,7 +294,7 @@ def test_runs_with_the_same_output_keep_their_own_results(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("name", ["found.jsonl.rejected", f"{'x' * 245}.jsonl"], ids=["name", "length"])
 def test_a_quarantine_that_cannot_be_written_is_refused_before_it_bills(tmp_path: Path, name: str) -> None:
-    run = WebDataCrawlOperator(**CRAWL, quality=1, output=str(tmp_path / name))._new_run(
+    run = WebDataCrawlOperator(**CRAWL, quality=1, save_to=str(tmp_path / name))._new_run(
         context(TaskInstance())
     )
     with pytest.raises(AirflowFailException, match=r"must not end in \.rejected|File name too long"):
@@ -301,16 +303,16 @@ def test_a_quarantine_that_cannot_be_written_is_refused_before_it_bills(tmp_path
 
 def test_quarantined_results_can_be_read(tmp_path: Path) -> None:
     path = f"{tmp_path}/found.jsonl.gz"
-    delivered(PAGES, quality=11, output=path)
+    delivered(PAGES, quality=11, save_to=path)
     load = WebDataToTableOperator(task_id="t", path=f"{path}.rejected", table="t", conn_id="c")
-    with ResultsFile(*load.paths()) as file:
+    with ResultsFile(*load._paths()) as file:
         assert len([*file.rows()]) == 10
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (command,) = (found for found in get_commands()[0].subcommands if found.name == "publish")
     path = tmp_path / "found.jsonl"
-    delivered(PAGES, quality=11, output=str(path))
+    delivered(PAGES, quality=11, save_to=str(path))
     assert not path.exists()
     command.func(Namespace(path=str(path), force=False, verbose=False))  # type: ignore[union-attr]
     assert len(path.read_text().splitlines()) == 10
@@ -323,20 +325,20 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 
 def test_checks_are_the_first_reason_for_a_failure(tmp_path: Path) -> None:
     """Not the schema, nor a run without changes."""
-    schema = Schema({"type": "object", "required": ["colour"]}, on_invalid="fail")
-    error, xcom, _ = delivered(PAGES, quality=11, result_schema=schema)
+    schema = {"type": "object", "required": ["colour"]}
+    error, xcom, _ = delivered(PAGES, quality=11, result_schema=schema, on_invalid_result="fail")
     assert "(WD-064)" in str(error)
     assert xcom["validation"]["invalid"] == 10
     changes = Changes(str(tmp_path), on_unchanged="skip")
     assert "(WD-064)" in str(delivered([], quality=1, changes=changes)[0])
 
 
-MANUAL = {**BEFORE, "hasLogicalDate": False, "until": "2025-01-01T00:00:00+00:00", "items": 10}
+MANUAL = {**BEFORE, "has_logical_date": False, "until": "2025-01-01T00:00:00+00:00", "items": 10}
 EARLIER: list[tuple[Any, int | None]] = [
     (BEFORE, 20),
     # Not this run itself, nor a later one.
     ({**BEFORE, "until": "2026-01-02T00:00:00+00:00"}, None),
-    ({**BEFORE, "mapIndex": 3}, None),
+    ({**BEFORE, "map_index": 3}, None),
     ("someone else's", None),
     # Sorted first by some databases.
     ([MANUAL, {**BEFORE, "until": "2025-12-31T00:00:00+00:00", "items": 30}, BEFORE], 20),
@@ -359,7 +361,7 @@ PAGED = Quality(blocked=0.1)
 IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     *(
         (WebDataCrawlOperator, {**CRAWL, **option, "wait_for_completion": False}, "give it to WebDataJobSensor")
-        for option in ({"quality": 5}, {"output": "/x.csv"}, {"media": "/m"}, {"result_schema": {}})
+        for option in ({"quality": 5}, {"save_to": "/x.csv"}, {"media_to": "/m"}, {"result_schema": {}})
     ),
     (
         WebDataCrawlOperator,
@@ -415,13 +417,13 @@ def test_no_message_has_a_secret_of_a_url(
     item = page(0, "x", sourceURL="https://me:hush@a.example/?access_token=hush", statusCode=404)
     error, xcom, run = delivered(
         [{**item, "screenshot": "lost"}],
-        media=str(tmp_path / "media"),
-        output=str(tmp_path / "pages.jsonl"),
+        media_to=str(tmp_path / "media"),
+        save_to=str(tmp_path / "pages.jsonl"),
         quality=Quality(blocked=0.0),
     )
     texts = [
         str(error),
-        json.dumps(xcom["qualityRejected"]),
+        json.dumps(xcom["quality_rejected"]),
         *(record.getMessage() for record in caplog.records),
     ]
     assert "https://me:***@a.example/" in str(error)

@@ -17,7 +17,6 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Schema
 from airflow_provider_webdata.results.tagged_items import untagged
 from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.failures import InvalidResultsError
@@ -139,7 +138,7 @@ def test_typed_rows(tmp_path: Any) -> None:
     from pyarrow import parquet
 
     path = str(tmp_path / "found.parquet")
-    task = WebDataAgentOperator(task_id="t", prompt="p", schema=SCHEMA, output=path)
+    task = WebDataAgentOperator(task_id="t", prompt="p", schema=SCHEMA, save_to=path)
     value, _ = delivered(task, [{"price": 1}, {"price": "x"}], "generic")
     assert (value["count"], value["validation"]["invalid"]) == (2, 1)
     assert parquet.read_table(path).to_pylist() == [
@@ -166,7 +165,7 @@ def test_at_most_a_hundred_are_listed() -> None:
 
 def test_fail_delivers_first(tmp_path: Any) -> None:
     path = tmp_path / "found.jsonl"
-    task = TASKS["crawl"](formats=FORMATS, result_schema=Schema(on_invalid="fail"), output=str(path))
+    task = TASKS["crawl"](formats=FORMATS, on_invalid_result="fail", save_to=str(path))
     value, ti = delivered(task, PAGES, "document")
     with pytest.raises(AirflowFailException, match=r"2 of 3 results are invalid: [\s\S]* \(WD-061\)"):
         task._run.finished(value)
@@ -176,7 +175,7 @@ def test_fail_delivers_first(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("items", [PAGES[:1], [], PAGES[3:]])
 def test_fail_lets_pass_what_is_valid(items: list[Any]) -> None:
-    task = TASKS["crawl"](formats=FORMATS, result_schema=Schema(on_invalid="fail"))
+    task = TASKS["crawl"](formats=FORMATS, on_invalid_result="fail")
     value, _ = delivered(task, items, "document")
     assert task._run.finished(value) is value
 
@@ -236,14 +235,12 @@ def test_rows_of_a_list_in_the_data(
     status = SimpleNamespace(status="completed", to_wire=lambda: {"status": "completed", "data": data})
 
     def collected(**more: Any) -> Any:
-        task = WebDataAgentOperator(
-            task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows=path), **more
-        )
+        task = WebDataAgentOperator(task_id="t", prompt="p", schema=COMPANIES, result_rows=path, **more)
         task.hook = SimpleNamespace(job_status=lambda *_, limit: status, get_settings=task.hook.get_settings)
         return JobResult(task._new_run(context_of(TaskInstance())), task, "agent", "1").publish()
 
     output = tmp_path / "rows.jsonl"
-    found = collected(output=str(output))
+    found = collected(save_to=str(output))
     lines = [json.loads(line) for line in output.read_text().splitlines()]
     assert [untagged(line, "validationErrors") for line in lines] == items
     assert (found.get("data"), found["validation"]["invalid"]) == (rest, invalid)
@@ -255,21 +252,23 @@ def test_rows_have_the_columns_of_an_element(tmp_path: Any) -> None:
 
     path = str(tmp_path / "found.parquet")
     task = WebDataAgentOperator(
-        task_id="t", prompt="p", schema=COMPANIES, result_schema=Schema(rows="companies"), output=path
+        task_id="t", prompt="p", schema=COMPANIES, result_rows="companies", save_to=path
     )
     delivered(task, [], "generic")
     assert parquet.read_schema(path).names == ["price", "extra", "validation_errors"]
 
 
 def test_pages_have_no_rows() -> None:
-    with pytest.raises(ValueError, match=r"Schema\(rows=\) is unsupported for a crawl"):
-        TASKS["crawl"](formats=FORMATS, result_schema=Schema(rows="a"))
+    with pytest.raises(TypeError, match="unknown argument 'result_rows'"):
+        WebDataCrawlOperator(task_id="t", url="https://a.example/", result_rows="a")
+    with pytest.raises(ValueError, match="result_rows applies to agents"):
+        WebDataJobSensor(task_id="t", kind="crawl", job_id="j", result_rows="a")
 
 
 def test_no_message_has_a_secret_of_a_url(caplog: pytest.LogCaptureFixture) -> None:
     wrong = {**PAGES[1], "metadata": {"sourceURL": "https://me:hush@a.example/?access_token=hush"}}
     task = WebDataCrawlOperator(
-        task_id="crawl", url="https://a.example/", result_schema=Schema(SCHEMA, on_invalid="fail")
+        task_id="crawl", url="https://a.example/", result_schema=SCHEMA, on_invalid_result="fail"
     )
     run = task._new_run(context_of(TaskInstance()))
     run.publish(Results(iter([wrong]), "document", {"id": "1"}))

@@ -13,7 +13,6 @@ from airflow.sdk import DAG, XComArg, task
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
-from airflow_provider_webdata.options import Wait
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
@@ -91,7 +90,7 @@ STARTS = {
     "event from a template": (webhook_sensor, lambda: {"after": NOON, "events": ["page", "{{ ds }}"]}, False),
     "job": (job_sensor, dict, True),
     "job of a template": (job_sensor, lambda: {"job_id": "{{ ds }}"}, False),
-    "job whose result goes where a template says": (job_sensor, lambda: {"output": "/x/{{ ds }}.jsonl"}, False),
+    "job whose result goes where a template says": (job_sensor, lambda: {"save_to": "/x/{{ ds }}.jsonl"}, False),
     "job, not deferrable": (job_sensor, lambda: {"deferrable": False}, False),
 }  # fmt: skip
 
@@ -163,7 +162,7 @@ def test_what_the_scheduler_gets():
             after=NOON,
             timeout=timedelta(hours=1),
             on_failed="wait",
-            wait=Wait(poll_interval=timedelta(minutes=2)),
+            poke_interval=timedelta(minutes=2),
         )
         webhook_sensor(task_id="w", after=NOON, events="page", timeout=600)
 
@@ -264,15 +263,13 @@ def test_contradictions_fail_while_the_dag_is_read(sensor, given, words):
 
 
 def test_what_the_scheduler_gets_of_a_job():
-    args = job_sensor(
-        wait=Wait(by="webhook", poll_interval=timedelta(minutes=1)), timeout=600
-    ).start_trigger_args
+    args = job_sensor(poke_interval=0.5, timeout=600).start_trigger_args
     module, _, name = args.trigger_cls.rpartition(".")
     trigger = getattr(import_module(module), name)(**args.trigger_kwargs)
     assert trigger.serialize()[1] == {
         "webdata_conn_id": "webdata_default",
         "kind": "crawl",
         "job_id": "j",
-        "policy": {"wait_by": "webhook", "poll_interval": 60.0, "safety_poll": 300.0},
+        "policy": {"wait_by": "auto", "poll_interval": 1.0, "safety_poll": 300.0},
     }
     assert args.timeout == timedelta(seconds=660)

@@ -78,7 +78,6 @@ def test_each_argument_is_listed_with_the_default_of_its_signature() -> None:
 def test_templated_arguments_are_marked() -> None:
     for cls in TASKS:
         marked = {name for name, item in listed(page_of(cls)).items() if " · templated" in str(item["facts"])}
-        marked = {"output_to" if name == "output" else name for name in marked}
         assert marked == {*cls.template_fields}, cls
 
 
@@ -240,5 +239,5 @@ def test_the_inventory_names_every_class_by_its_import_path() -> None:
     assert objects.keys() >= {
         f"{subject.module}.{subject.name}" for room in ROOMS for subject in subjects(room)
     }
-    options = objects["airflow_provider_webdata.options.Output"]
-    assert (options.docname, options.node_id, options.objtype) == ("reference/options", "output", "class")
+    options = objects["airflow_provider_webdata.options.Quality"]
+    assert (options.docname, options.node_id, options.objtype) == ("reference/options", "quality", "class")

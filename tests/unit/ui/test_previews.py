@@ -144,7 +144,7 @@ def test_quality() -> None:
     assert found.blocked == {"login wall": 1}
     assert found.invalid == (1, 2)
     assert ">4</text>" in found.chart
-    assert checked(qualityRejected=facts).is_rejected
+    assert checked(quality_rejected=facts).is_rejected
 
 
 @pytest.mark.parametrize(

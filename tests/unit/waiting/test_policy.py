@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.api.servers import HOSTED, SELF_HOSTED
-from airflow_provider_webdata.options import Wait
-from airflow_provider_webdata.waiting.policy import PollingPolicy
+from airflow_provider_webdata.waiting.policy import JOB_SAFETY_POLL, PollingPolicy, job_policy
 
 
 def test_what_is_stored_is_all_of_it() -> None:
-    policy = Wait(poll_interval=timedelta(minutes=2)).policy(30, 300)
+    policy = job_policy(timedelta(minutes=2))
     stored = {"wait_by": "auto", "poll_interval": 120.0, "safety_poll": 300}
     assert policy.serialize() == stored
     assert PollingPolicy.deserialize(stored) == policy
@@ -21,14 +20,18 @@ def test_what_is_stored_is_all_of_it() -> None:
 
 @pytest.mark.rule("delivery-once")
 @pytest.mark.parametrize(
-    ("wait", "default", "hosted", "self_hosted"),
-    [(Wait(), 300, 300, 60), (Wait(), 30, 30, 30), (Wait(safety_poll=300), 300, 300, 300)],
-    ids=["default", "shorter default", "given"],
+    ("policy", "hosted", "self_hosted"),
+    [
+        (job_policy(), JOB_SAFETY_POLL, 60),
+        (PollingPolicy("auto", 30.0, 30.0), 30, 30),
+        (PollingPolicy("auto", 30.0, 300.0, True), 300, 300),
+    ],
+    ids=["default", "shorter", "given to an event trigger"],
 )
 def test_a_server_that_repeats_no_delivery_is_polled_more_often(
-    wait: Wait, default: float, hosted: float, self_hosted: float
+    policy: PollingPolicy, hosted: float, self_hosted: float
 ) -> None:
-    policy = PollingPolicy.deserialize(wait.policy(30, default).serialize())
+    policy = PollingPolicy.deserialize(policy.serialize())
     assert (policy.safety_poll_of(HOSTED), policy.safety_poll_of(SELF_HOSTED)) == (hosted, self_hosted)
 
 

@@ -36,7 +36,7 @@ OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
 REFUSED = {
     "ratio": ({"max_error_ratio": 1.5}, "max_error_ratio: must be a number of at least 0 and at most 1"),
     "ratio that is no number": ({"max_error_ratio": float("nan")}, "max_error_ratio"),
-    "output": ({"output": "/tmp/pages.xlsx"}, "jsonl"),
+    "save_to": ({"save_to": "/tmp/pages.xlsx"}, "jsonl"),
     "unknown": ({"wait_for_completon": True}, "wait_for_completon"),
 }
 
