@@ -37,9 +37,9 @@ class WebDataJobOperator(WebDataOperator):
     XCom of a crawl or batch scrape: a mapping with `id`, `status`, `total`, `completed`, `creditsUsed`, `expiresAt`,
     `errors` (`count`, `robots_blocked`, and the first 100 under `pages`; the counts are None if the service does not
     list them), and `data`, the pages with wire names in order of completion. With `save_to`, a description of the
-    written file replaces `data`, and all keys are in snake_case. XCom of an agent run: the service's response, with `id` and `data`, or
-    `message` if the service's agent answers with text only. The XCom key `job_id` contains the job's id, even while
-    the task waits.
+    written file replaces `data`, and all keys are in snake_case. XCom of an agent run: the service's response, with
+    `id` and `data`, or `message` if the service's agent answers with text only. The XCom key `job_id` contains the
+    job's id, even while the task waits.
 
     :param wait_for_completion: whether to wait until the job has ended and return its result (default). False: return
         the job's id, for `WebDataJobSensor`.

@@ -58,7 +58,8 @@ XCOM_KEYS: dict[str, XComKey] = {
     "data": XComKey("the results", "jobs and data providers, without `save_to`"),
     PREVIEW: XComKey("the first 5 rows, shortened", _FILES),
     "changes": XComKey(
-        "counts: `new`, `changed`, `same`, `removed`, `failed`, and, if they apply, `known`, `known_before`, `held_back`",
+        "counts: `new`, `changed`, `same`, `removed`, `failed`, and, if they apply, `known`, `known_before`, "
+        "`held_back`",
         "tasks with `changes`",
     ),
     "validation": XComKey(

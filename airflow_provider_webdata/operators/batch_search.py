@@ -45,11 +45,12 @@ class WebDataBatchSearchOperator(
     Duplicate requests are sent once. The arguments from `limit` to `threat_protection` are templated fields of a search
     and apply to each search that does not override them.
 
-    XCom, each also with a key of its own: `done` (number of successful searches), `failed` (mappings with `query`, `error`,
-    `ambiguous`), `left` (the items of `queries` that were not sent, which another task accepts as `queries`),
+    XCom, each also with a key of its own: `done` (number of successful searches), `failed` (mappings with `query`,
+    `error`, `ambiguous`), `left` (the items of `queries` that were not sent, which another task accepts as `queries`),
     `not_begun` (their number), `credits_used`. With `save_to`, also `path`, `count`, and `bytes`; otherwise `results`,
     without a key of its own: for each successful search, in the order of `queries`, `query`, `id`, `creditsUsed`,
-    `warning`, and the returned lists `web`, `images`, `news`. In the output, each result has `query` and `source`, in order of the responses.
+    `warning`, and the returned lists `web`, `images`, `news`. In the output, each result has `query` and `source`, in
+    order of the responses.
 
     :param queries: a list of texts, or of mappings with `query` and any fields of a search, which override those of the
         task; or JSON text of such a list (templated).

@@ -104,7 +104,13 @@ def test_to_a_file(tmp_path):
     task, context = operator(save_to=str(path), outlets=[pages])
     value = task.execute(context)
     assert [json.loads(line) for line in path.read_text().splitlines()] == ITEMS
-    assert value == {"id": "s-1", "credits_used": 2, "path": str(path), "count": 3, "bytes": path.stat().st_size}
+    assert value == {
+        "id": "s-1",
+        "credits_used": 2,
+        "path": str(path),
+        "count": 3,
+        "bytes": path.stat().st_size,
+    }
     assert context["outlet_events"][pages].extra == value
 
 
