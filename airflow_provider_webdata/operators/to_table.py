@@ -96,6 +96,10 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         self.add_columns = add_columns
         self.mode = mode
         self.max_removed = max_removed
+        self._check_arguments()
+
+    def _check_arguments(self) -> None:
+        """Check the arguments while the DAG file is parsed, unless they are known at run time only."""
         if not is_from_mapped(self):
             self._check_values()
 

@@ -5,15 +5,17 @@ Each failure names the forgotten field, operator, or method, the file that lacks
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import re
+import textwrap
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 import pytest
-from airflow.sdk import DAG, BaseHook, BaseOperator
+from airflow.sdk import DAG, BaseHook, BaseOperator, BaseSensorOperator
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.prices import INCLUDED
@@ -399,3 +401,55 @@ def test_the_hooks_have_the_same_methods() -> None:
             wrong.append(f"{where} is not asynchronous as its twin requires ({kind.__name__})")
     require(wrong)
     assert len(other) > 12
+
+
+OUR_NAMES = {"hook", "execute_complete", "get_openlineage_facets_on_complete"}
+"""Public attributes of tasks that are neither arguments nor inherited from Airflow: the hook, as every provider has it,
+and the methods that Airflow and OpenLineage call by these names."""
+
+
+def test_what_is_no_argument_begins_with_an_underscore() -> None:
+    wrong = []
+    for task in TASKS:
+        airflows = {
+            name for base in task.__mro__ if not base.__module__.startswith(PACKAGE) for name in vars(base)
+        }
+        own = {name for base in task.__mro__ if base.__module__.startswith(PACKAGE) for name in vars(base)}
+        made = {*vars(task(task_id="t", **required(task)))} - {*vars(BaseSensorOperator(task_id="t"))}
+        known = airflows | OUR_NAMES | {*parameters(task)}
+        wrong += [
+            f"{file_of(task)}: {task.__name__}.{name} is no argument; begin its name with an underscore"
+            for name in sorted((own | made) - known)
+            if not name.startswith("_")
+        ]
+    require(wrong)
+
+
+def test_constructors_assign_their_arguments_and_check_them_last() -> None:
+    wrong = []
+    for task in TASKS:
+        for base in task.__mro__:
+            if not base.__module__.startswith(PACKAGE) or "__init__" not in vars(base):
+                continue
+            function = ast.parse(textwrap.dedent(inspect.getsource(base.__init__))).body[0]
+            assert isinstance(function, ast.FunctionDef)
+            lines = [ast.unparse(statement) for statement in function.body]
+            taken = {argument.arg for argument in function.args.kwonlyargs}
+            assigned = [line for line in lines if line.startswith("self.") and " = " in line]
+            wrong += [
+                f"{file_of(base)}: {base.__name__}.__init__ changes an argument: {line}"
+                for line in assigned
+                if line.removeprefix("self.").split(" = ")[0] != line.split(" = ")[1]
+            ]
+            passed_on = {
+                name for line in lines if "super().__init__(" in line for name in re.findall(r"(\w+)=", line)
+            }
+            forgotten = taken - {line.split(" = ")[1] for line in assigned} - passed_on
+            wrong += [
+                f"{file_of(base)}: {base.__name__}.__init__ forgets {name}" for name in sorted(forgotten)
+            ]
+            if base is task and not any("self._check_arguments()" in line for line in lines[-3:]):
+                wrong.append(
+                    f"{file_of(base)}: {base.__name__}.__init__ must end with self._check_arguments()"
+                )
+    require(wrong)
