@@ -142,16 +142,20 @@ def test_pages_that_fail_and_urls_that_are_dropped(here: SandboxServer) -> None:
 def test_many_pages_go_to_a_file_part_by_part(here: SandboxServer, tmp_path: Path) -> None:
     here.control.set_site("large.example", pages=230)
     path = tmp_path / "pages.jsonl"
-    result = direct.run(
-        WebDataCrawlOperator(
-            task_id="job",
-            url="https://large.example/",
-            limit=300,
-            poll_interval=1,
-            save_to=str(path),
-            deferrable=True,
-        )
-    ).value
+    crawl = WebDataCrawlOperator(
+        task_id="job",
+        url="https://large.example/",
+        limit=300,
+        poll_interval=1,
+        save_to=str(path),
+        deferrable=True,
+    )
+    outcome = direct.run(crawl)
+    result = outcome.value
+    assert outcome.xcom[crawl.output["path"].key] == result["path"] == str(path)  # type: ignore[attr-defined]
+    assert {name: outcome.xcom[name] for name in ("count", "id", "credits_used")}.items() <= result.items()
+    assert [name for name in (*result, *outcome.xcom) if name != name.lower()] == []
+    assert not {"status", "total", "expires_at"} & {*outcome.xcom}, "a result is stored once"
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     assert len(lines) == result["count"] == result["completed"] >= 230
     assert "data" not in result
