@@ -99,7 +99,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
     ) -> None:
         super().__init__(multiple_outputs=multiple_outputs, **kwargs)
         if HAS_RETRY_POLICIES and self.retry_policy is None:
-            from airflow_provider_webdata.base.retry_policy import WebDataRetryPolicy
+            from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 
             self.retry_policy = WebDataRetryPolicy()
         self.webdata_conn_id = webdata_conn_id

@@ -13,7 +13,7 @@ from airflow.sdk import BaseHook
 from airflow_provider_webdata.api import query
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
+from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from airflow_provider_webdata.plugin import WebDataPlugin
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import argument, body, code, outcome, page, prose
@@ -48,10 +48,10 @@ def places() -> dict[str, tuple[str, str]]:
         for cls in classes
     }
     found[f"{PACKAGE}.hooks.webdata.WebDataHook"] = ("reference/hook", "")
-    found[f"{PACKAGE}.hooks.webdata_async.AsyncWebDataHook"] = ("reference/hook", "")
+    found[f"{PACKAGE}.hooks.webdata_async.WebDataAsyncHook"] = ("reference/hook", "")
     if HAS_AGENTS:
         found[f"{PACKAGE}.toolsets.webdata.WebDataToolset"] = ("reference/toolset", "")
-    return found | {f"{PACKAGE}.operators.retry.WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
+    return found | {f"{PACKAGE}.policies.retry.WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
 
 
 def _hook() -> str:
@@ -68,10 +68,10 @@ def _hook() -> str:
         "Hook",
         code(
             "from airflow_provider_webdata.hooks.webdata import WebDataHook\n"
-            "from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook"
+            "from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook"
         ),
         body(docstring_of(WebDataHook), ROOT),
-        "`AsyncWebDataHook` has the same methods, except `test_connection` and `sibling`. They are awaitable, except "
+        "`WebDataAsyncHook` has the same methods, except `test_connection` and `sibling`. They are awaitable, except "
         "`guarded` and `guarded_by`, which return a hook. Methods that iterate are asynchronous generators.",
         "A `request` is a model of `airflow_provider_webdata.api.models`, or a mapping with its fields: the fields of "
         "the corresponding operator, or [objects](objects.md).",
@@ -185,6 +185,6 @@ def _templates() -> str:
             for part in _function(function.__name__, function, function.__name__, f"{function.__name__}-")
         ),
         "## Retry policy",
-        code("from airflow_provider_webdata.operators.retry import WebDataRetryPolicy"),
+        code("from airflow_provider_webdata.policies.retry import WebDataRetryPolicy"),
         *body(docstring_of(WebDataRetryPolicy), ROOT),
     )

@@ -17,9 +17,11 @@ from tools.docs_site.subjects import ROOMS, Argument, DescriptionError, Group, S
 from tools.field_rules import rules_of
 from tools.operator_fields import models_of_operators
 
-TITLES = {"operators": "Operators", "sensors": "Sensors", "triggers": "Triggers"}
+TITLES = {"operators": "Operators", "transfers": "Transfers", "sensors": "Sensors", "triggers": "Triggers"}
+_OF_OPERATORS = "`task_id`, `retries`, `pool`, `trigger_rule`, and all others of Airflow's `BaseOperator`."
 AIRFLOWS = {
-    "operators": "`task_id`, `retries`, `pool`, `trigger_rule`, and all others of Airflow's `BaseOperator`.",
+    "operators": _OF_OPERATORS,
+    "transfers": _OF_OPERATORS,
     "sensors": "`task_id`, `timeout`, `poke_interval`, `mode`, `soft_fail`, and all others of Airflow's "
     "`BaseSensorOperator` and `BaseOperator`.",
 }

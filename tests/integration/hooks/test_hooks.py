@@ -12,7 +12,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError, InvalidReque
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.operations import monitors
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from tests.support.service import NEVER
 from tests.support.waiting import settled
 
@@ -181,7 +181,7 @@ async def test_as_context_manager(connect):
     with WebDataHook() as blocking:
         client = blocking.get_conn()
     assert client.is_closed
-    async with AsyncWebDataHook() as other:
+    async with WebDataAsyncHook() as other:
         other_client = await other.get_conn()
     assert other_client.is_closed
 

@@ -22,7 +22,7 @@ from airflow_provider_webdata.operators.incremental_crawl import WebDataIncremen
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Output, Quality, Wait
 from airflow_provider_webdata.results.files.formats import SUFFIXES
 from airflow_provider_webdata.results.files.quarantine import publish

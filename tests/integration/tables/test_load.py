@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES

@@ -18,7 +18,7 @@ from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonit
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Quality, Schema
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor

@@ -27,7 +27,7 @@ from airflow_provider_webdata.operators.monitor import (
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Media, Output
 from airflow_provider_webdata.results.tagged_items import tagged, untagged
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, request_body

@@ -23,7 +23,7 @@ from airflow_provider_webdata.operators.monitor import (
 )
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 
 class Plan(BaseModel):
