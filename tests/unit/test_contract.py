@@ -17,7 +17,6 @@ from airflow.sdk import DAG, BaseHook, BaseOperator
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.prices import INCLUDED
-from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from tests.support.request_fields import Limits, minimal, parts, request_endpoints
@@ -28,7 +27,6 @@ from tools.operator_fields import FieldsError, descriptions
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "airflow_provider_webdata"
-INFO = get_provider_info()
 METADATA = f"{PACKAGE}/get_provider_info.py"
 DESCRIPTION = re.compile(r"^:param (\w+):(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 

@@ -13,8 +13,8 @@ from airflow.sdk import BaseHook
 from airflow_provider_webdata.api import query
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from airflow_provider_webdata.plugin import WebDataPlugin
+from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import argument, body, code, outcome, page, prose
 from tools.docs_site.subjects import OPTIONS, PACKAGE, DescriptionError, arguments_of, literal, spelled

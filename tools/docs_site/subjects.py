@@ -1,4 +1,4 @@
-"""The subjects of the reference, read from the code: operators, transfers, sensors, and triggers, and their arguments."""
+"""The subjects of the reference, read from the code: operators, transfers, sensors, and triggers with arguments."""
 
 from __future__ import annotations
 

@@ -21,13 +21,13 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Quality, Schema
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
 from tests.support.tables import each_row
