@@ -76,7 +76,7 @@ def hook(url: str) -> Batch:
         async with WebDataAsyncHook() as client:
 
             async def search(query: str) -> list[object]:
-                answer = await client.search({"query": query, "limit": 10})
+                answer = await client.search(query=query, limit=10)
                 return list((answer.data.web if answer.data else None) or [])
 
             return await _all(search, queries)

@@ -16,7 +16,7 @@ class Replacement(NamedTuple):
     :param argument: the argument to write.
     :param value: its value as source text; `...` is the caller's own.
     :param note: a remark about the value.
-    :param beside: an argument that the operation must have, too. Empty: any operation with `argument`.
+    :param beside: another argument that must be beside `argument`. Empty: none.
     """
 
     argument: str
@@ -34,15 +34,17 @@ def advice(name: str, known: Collection[str], parts: Mapping[str, Collection[str
     """
     own = Replacement(snake_case(name))
     for one in (*FOREIGN.get(_plain(name), ()), own):
-        if one.beside and one.beside not in known:
-            continue
         note = f" ({one.note})" if one.note else ""
-        if one.argument in known and one is not own:
+        if _has(known, one) and one is not own:
             return f"write {one.argument}={one.value}{note}"
         for part, fields in parts.items():
-            if part in known and one.argument in fields:
+            if part in known and _has(fields, one):
                 return f'write {part}={{"{one.argument}": {one.value}}}{note}'
     return ""
+
+
+def _has(known: Collection[str], one: Replacement) -> bool:
+    return one.argument in known and (not one.beside or one.beside in known)
 
 
 def _plain(name: str) -> str:
@@ -117,7 +119,11 @@ FOREIGN = dict(
                 Replacement("formats", '[{"type": "json", "prompt": ..., "schema": ...}]'),
             ),
             "change_tracking_options": (
-                Replacement("formats", '["markdown", {"type": "changeTracking", "modes": ["git-diff"]}]'),
+                Replacement(
+                    "formats",
+                    '["markdown", {"type": "changeTracking", "modes": ["git-diff"]}]',
+                    beside="actions",
+                ),
             ),
             # Formats of a page.
             "format output_format output_formats return_format content_format contents include_content "
@@ -125,10 +131,12 @@ FOREIGN = dict(
             "include_html include_raw_html": (Replacement("formats", '["markdown", "html"]'),),
             "include_links": (Replacement("formats", '["markdown", "links"]'),),
             "screenshot include_screenshot screenshot_options": (
-                Replacement("formats", '["markdown", "screenshot"]'),
+                Replacement("formats", '["markdown", "screenshot"]', beside="actions"),
             ),
             "full_page full_page_screenshot screenshot_full_page": (
-                Replacement("formats", '["markdown", {"type": "screenshot", "full_page": True}]'),
+                Replacement(
+                    "formats", '["markdown", {"type": "screenshot", "full_page": True}]', beside="actions"
+                ),
             ),
             "parse_pdf": (Replacement("parsers", '["pdf"]', "or [] for PDFs that are not parsed"),),
             # How a page is fetched.
@@ -163,7 +171,9 @@ FOREIGN = dict(
                 Replacement("max_age", "0"),
                 Replacement("ignore_cache", "True"),
             ),
-            "stealth stealth_mode premium_proxy use_stealth": (Replacement("proxy", '"enhanced"'),),
+            "stealth stealth_mode premium_proxy use_stealth": (
+                Replacement("proxy", '"enhanced"', beside="actions"),
+            ),
             "proxy_type proxy_mode": (Replacement("proxy"),),
             # Crawls and maps.
             "url start_url base_url seed_url site_url website page_url uri": (

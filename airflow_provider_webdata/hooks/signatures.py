@@ -43,7 +43,7 @@ def with_fields(method: MethodT) -> MethodT:
 def _parameters(fields: type) -> list[inspect.Parameter]:
     found = []
     for name, kind in fields.__annotations__.items():
-        is_required = typing.get_origin(kind) is typing.Annotated
+        is_required = hasattr(kind, "__metadata__")
         found.append(
             inspect.Parameter(
                 name,

@@ -73,8 +73,10 @@ def _hook() -> str:
         body(docstring_of(WebDataHook), ROOT),
         "`WebDataAsyncHook` has the same methods, except `test_connection` and `sibling`. They are awaitable, except "
         "`guarded` and `guarded_by`, which return a hook. Methods that iterate are asynchronous generators.",
-        "A `request` is a model of `airflow_provider_webdata.api.models`, or a mapping with its fields: the fields of "
-        "the corresponding operator, or [objects](objects.md).",
+        "In place of the fields of a request, each method also accepts one mapping with them, or a model of "
+        "`airflow_provider_webdata.api.models`, as its first argument after ids: "
+        '`hook.search(query="river", limit=5)` and `hook.search({"query": "river", "limit": 5})` send the same. '
+        "Fields that are mappings are [objects](objects.md).",
         *_arguments(WebDataHook.__init__, docstring_of(WebDataHook).parameters, "WebDataHook", ""),
         *parts,
     )
@@ -122,7 +124,9 @@ def _signature(title: str, function: Any) -> str:
             parts.append("*")
         star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
         kind = (
-            "" if parameter.annotation is parameter.empty else f": {spelled(parameter.annotation, function)}"
+            ""
+            if parameter.annotation is parameter.empty
+            else f": {spelled(inspect.formatannotation(parameter.annotation), function)}"
         )
         default = "" if parameter.default is parameter.empty else f" = {literal(parameter.default)}"
         parts.append(f"{star}{name}{kind}{default}")

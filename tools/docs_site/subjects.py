@@ -95,7 +95,8 @@ def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Arg
         if not text_of.get(name):
             raise DescriptionError(f"{where}: the docstring has no line ':param {name}: ...'")
         default = None if parameter.default is parameter.empty else literal(parameter.default)
-        found.append(Argument(name, spelled(str(parameter.annotation), function), default, text_of[name]))
+        kind = spelled(inspect.formatannotation(parameter.annotation), function)
+        found.append(Argument(name, kind, default, text_of[name]))
     return found
 
 

@@ -79,10 +79,12 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
     from airflow_provider_webdata.common.foreign_arguments import advice
 
     unknown = [name for name in given if name not in known and not name.startswith("_")]
+    # `extra_body` is invalid without a request that it could be merged into.
+    usable = known if getattr(cls, "request_fields", ()) else known - {"extra_body"}
     lines = []
     for name in unknown:
         near = nearest(name, known)
-        hint = advice(name, known, {"scrape_options": field_rules("ScrapeOptions")})
+        hint = advice(name, usable, {"scrape_options": field_rules("ScrapeOptions")})
         if not hint:
             hint = f"did you mean {near!r}?" if near else ""
             for option, kind in _OPTIONS.items():

@@ -69,7 +69,7 @@ async def test_fifty_first_calls_share_a_client(service: Service, connect: Any, 
     """`max_concurrency` bounds them and their connections, and `close` closes all."""
     connect(service.url, API_KEY, max_concurrency=10)
     async with WebDataAsyncHook() as hook:
-        found = await asyncio.gather(*(hook.search({"query": f"q {n}"}) for n in range(FIRST_CALLS)))
+        found = await asyncio.gather(*(hook.search(query=f"q {n}") for n in range(FIRST_CALLS)))
     assert len(found) == FIRST_CALLS
     assert len(made) == 1
     assert made[0].is_closed
@@ -83,7 +83,7 @@ def test_threads_share_a_client(service: Service, connect: Any, made: list[Any])
 
     def first_call(number: int) -> Any:
         together.wait(30)
-        return hook.search({"query": f"q {number}"}).success
+        return hook.search(query=f"q {number}").success
 
     with WebDataHook() as hook, ThreadPoolExecutor(8) as threads:
         assert list(threads.map(first_call, range(8))) == [True] * 8
@@ -96,7 +96,7 @@ async def test_the_first_caller_is_cancelled(service: Service, connect: Any, mad
     """The others get the connection that is being read."""
     connect(service.url, API_KEY)
     async with WebDataAsyncHook() as hook:
-        calls = [asyncio.create_task(hook.search({"query": f"q {n}"})) for n in range(3)]
+        calls = [asyncio.create_task(hook.search(query=f"q {n}")) for n in range(3)]
         await asyncio.sleep(0)
         calls[0].cancel()
         first, *others = await asyncio.gather(*calls, return_exceptions=True)
@@ -114,7 +114,7 @@ async def test_a_failed_read_is_not_kept(service: Service, connect: Any, made: l
         failed = await asyncio.gather(*calls, return_exceptions=True)
         assert [type(error) for error in failed] == [ConfigurationError] * 3
         connect(service.url, API_KEY)
-        assert (await hook.search({"query": "q"})).success
+        assert (await hook.search(query="q")).success
     assert len(made) == 1
 
 
@@ -123,10 +123,10 @@ async def test_a_call_while_the_hook_closes(service: Service, connect: Any) -> N
     """It gets another client, which the next `close` closes."""
     connect(service.url, API_KEY)
     hook = WebDataAsyncHook()
-    await hook.search({"query": "q"})
+    await hook.search(query="q")
     closing = asyncio.create_task(hook.close())
     await asyncio.sleep(0)
-    assert (await hook.search({"query": "q"})).success
+    assert (await hook.search(query="q")).success
     await closing
     client = await hook.get_conn()
     assert not client.is_closed

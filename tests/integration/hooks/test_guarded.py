@@ -196,7 +196,7 @@ async def test_code_runs_in_a_session_of_the_guard(hook: Any, sandbox: Any) -> N
     with pytest.raises(CallRefusedError, match="accepts no extra_body"):
         await settled(guarded.execute(session.id, {"code": "1"}, extra_body={"timeout": 1}))
     assert (await settled(guarded.execute(session.id, {"code": "1"}))).success
-    other = await settled(hook.open_session({"ttl": 60}))
+    other = await settled(hook.open_session(ttl=60))
     with pytest.raises(CallRefusedError, match="this guarded hook did not open the session"):
         await settled(guarded.execute(other.id, {"code": "1"}))
     await settled(guarded.close())
