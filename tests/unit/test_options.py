@@ -18,7 +18,11 @@ from airflow_provider_webdata.options import Changes, Media, Option, Output, Qua
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
-CRAWL = {"task_id": "t", "url": "https://a.example/"}
+CRAWL = {
+    "task_id": "t",
+    "url": "https://a.example/",
+    "scrape_options": {"formats": [{"type": "json", "prompt": "the price"}]},
+}
 
 
 class Price(BaseModel):

@@ -57,6 +57,9 @@ def context(ti: TaskInstance, day: datetime = DAY) -> Any:
     return context_of(ti, dag_run=dag_run)
 
 
+DATA = [{"type": "json", "prompt": "the color"}]
+
+
 def delivered(
     items: list[Any], *, day: datetime = DAY, earlier: Any = None, known: Any = (), **arguments: Any
 ) -> tuple[Any, dict[str, Any], Any]:
@@ -324,7 +327,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_checks_are_the_first_reason_for_a_failure(tmp_path: Path) -> None:
     """Not the schema, nor a run without changes."""
     schema = Schema({"type": "object", "required": ["colour"]}, on_invalid="fail")
-    error, xcom, _ = delivered(PAGES, quality=11, result_schema=schema)
+    error, xcom, _ = delivered(PAGES, quality=11, result_schema=schema, scrape_options={"formats": DATA})
     assert "(WD-064)" in str(error)
     assert xcom["validation"]["invalid"] == 10
     changes = Changes(str(tmp_path), on_unchanged="skip")
@@ -359,7 +362,10 @@ PAGED = Quality(blocked=0.1)
 IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     *(
         (WebDataCrawlOperator, {**CRAWL, **option, "wait_for_completion": False}, "give it to WebDataJobSensor")
-        for option in ({"quality": 5}, {"output": "/x.csv"}, {"media": "/m"}, {"result_schema": {}})
+        for option in (
+            *({"quality": 5}, {"output": "/x.csv"}, {"media": "/m"}),
+            {"result_schema": {}, "scrape_options": {"formats": DATA}},
+        )
     ),
     (
         WebDataCrawlOperator,
