@@ -68,8 +68,16 @@ def get_provider_info() -> dict[str, Any]:
                     "airflow_provider_webdata.operators.interact",
                     "airflow_provider_webdata.operators.credit_usage",
                     "airflow_provider_webdata.operators.batch_search",
-                    "airflow_provider_webdata.operators.to_table",
                 ],
+            }
+        ],
+        "transfers": [
+            {
+                "source-integration-name": _INTEGRATION,
+                # The integration of `apache-airflow-providers-common-sql`.
+                "target-integration-name": "Common SQL",
+                "python-module": "airflow_provider_webdata.transfers.webdata_to_table",
+                "how-to-guide": "/docs/operators/to_table.md",
             }
         ],
         "sensors": [
@@ -100,7 +108,7 @@ def get_provider_info() -> dict[str, Any]:
             }
         ],
         "retry-policies": [
-            {"integration-name": _INTEGRATION, "python-modules": ["airflow_provider_webdata.operators.retry"]}
+            {"integration-name": _INTEGRATION, "python-modules": ["airflow_provider_webdata.policies.retry"]}
         ],
         "asset-uris": [
             {

@@ -69,14 +69,14 @@ def other_client(url: str) -> Batch:
 
 def hook(url: str) -> Batch:
     """Search with the asynchronous hook; keep all results in memory."""
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 
     async def batch(queries: list[str]) -> int:
         _connect(url)
-        async with AsyncWebDataHook() as client:
+        async with WebDataAsyncHook() as client:
 
             async def search(query: str) -> list[object]:
-                answer = await client.search({"query": query, "limit": 10})
+                answer = await client.search(query=query, limit=10)
                 return list((answer.data.web if answer.data else None) or [])
 
             return await _all(search, queries)

@@ -58,7 +58,7 @@ def _measure(url: str, key: str, pages: int) -> tuple[int, int, int]:
     connection = {"conn_type": "webdata", "host": url, "password": key}
     os.environ["AIRFLOW_CONN_WEBDATA_DEFAULT"] = json.dumps(connection)
     with WebDataHook() as hook:
-        job = hook.start_crawl({"url": "https://site.example/", "limit": pages})
+        job = hook.start_crawl(url="https://site.example/", limit=pages)
     assert job.id is not None
     SandboxControl(url).settle()
     with tempfile.TemporaryDirectory() as folder:

@@ -25,7 +25,7 @@ TEXT_CHARACTERS = 2_000
 _LOAD = """
 import re, sys, time
 from pathlib import Path
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 import airflow_provider_webdata.results.tables.load, airflow.providers.postgres.hooks.postgres
 
 def peak():

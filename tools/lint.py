@@ -62,6 +62,7 @@ STAGES = (
     Stage("model exports", (*PYTHON, "tools.model_exports", "--check")),
     Stage("types", (str(BIN / "mypy"),)),
     Stage("operator fields", (*PYTHON, "tools.operator_fields", "--check"), needs="model exports"),
+    Stage("hook fields", (*PYTHON, "tools.hook_fields", "--check"), needs="model exports"),
     TESTS,
     Stage("style", (str(BIN / "ruff"), "check", "."), fix="ruff check --fix ."),
     Stage("format", (str(BIN / "ruff"), "format", "--check", "."), fix="ruff format ."),

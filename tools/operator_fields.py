@@ -107,28 +107,31 @@ def descriptions(model: type[RequestModel]) -> dict[str, str]:
     return found
 
 
-def loose_type(annotation: Any) -> str:
-    """Return the type of a parameter for a field with this annotation, as source text without None."""
-    return " | ".join(dict.fromkeys(_loose(annotation)))
+def loose_type(annotation: Any, *, templated: bool = True) -> str:
+    """Return the type of a parameter for a field with this annotation, as source text without None.
+
+    :param templated: numbers and switches accept text too, which a template may render.
+    """
+    return " | ".join(dict.fromkeys(_loose(annotation, templated)))
 
 
-def _loose(annotation: Any) -> Iterator[str]:
+def _loose(annotation: Any, templated: bool) -> Iterator[str]:
     origin, args = get_origin(annotation), get_args(annotation)
     if annotation in _SCALARS:
-        yield from _SCALARS[annotation]
+        yield from _SCALARS[annotation] if templated else (annotation.__name__,)
     elif origin is Annotated:
-        yield from _loose(args[0])
+        yield from _loose(args[0], templated)
         if annotation == JsonSchema:
             yield "type"
     elif origin in (Union, UnionType):
         # A float accepts an int.
         parts = [part for part in args if part is not NoneType and not (part is int and float in args)]
         for part in parts:
-            yield from _loose(part)
+            yield from _loose(part, templated)
     elif origin is Literal:
         yield "str"
     elif origin is list:
-        yield f"Sequence[{loose_type(args[0])}]"
+        yield f"Sequence[{loose_type(args[0], templated=templated)}]"
     elif origin is dict:
         yield f"Mapping[str, {'str' if args[1] is str else 'Any'}]"
     elif issubclass(annotation, tuple(SHORT_FORMS)):
@@ -270,11 +273,11 @@ def _entry(parameter: Parameter) -> str:
     )
 
 
-def _changes(old: str, new: str) -> str:
+def changes(old: str, new: str) -> str:
     """Return the first changed lines, shortened."""
     lines = [*difflib.unified_diff(old.splitlines(), new.splitlines(), n=0, lineterm="")][2:]
-    changes = [f"  {line[0]} {line[1:].strip()}"[:WIDTH] for line in lines if not line.startswith("@")]
-    return "\n".join([*changes[:SHOWN], *(["  ..."] if changes[SHOWN:] else [])])
+    found = [f"  {line[0]} {line[1:].strip()}"[:WIDTH] for line in lines if not line.startswith("@")]
+    return "\n".join([*found[:SHOWN], *(["  ..."] if found[SHOWN:] else [])])
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -302,7 +305,7 @@ def main(arguments: list[str] | None = None) -> int:
             outdated += 1
             if check:
                 print(f"{name} is outdated; run python -m tools.operator_fields", file=sys.stderr)
-                print(_changes(path.read_text() if path.exists() else "", fresh), file=sys.stderr)
+                print(changes(path.read_text() if path.exists() else "", fresh), file=sys.stderr)
             else:
                 path.write_text(fresh)
                 print(f"{name}: written")

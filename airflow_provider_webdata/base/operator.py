@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import TaskDeferralError, TaskDeferralTimeout
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
 from airflow_provider_webdata.base.arguments.literal_check import field_rules
 from airflow_provider_webdata.base.arguments.result_options import check_result_options
+from airflow_provider_webdata.base.arguments.schema_check import schema_problems
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.service_task import ServiceTask
 from airflow_provider_webdata.common.arguments import without_sets
@@ -169,6 +170,9 @@ class WebDataOperator(ServiceTask):
             self._lists_for_text(fields)
             or literal_problems(self._request_model, fields)
             or self._contradictions(fields)
+            or schema_problems(
+                self._request_model, fields, getattr(self, "result_schema", None), self.extra_body
+            )
         )
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)

@@ -102,7 +102,7 @@ class ServiceTask(LiteralText, BaseOperator):
         with naming_unknown(type(self), kwargs):
             super().__init__(**kwargs)
         if HAS_RETRY_POLICIES and self.retry_policy is None:
-            from airflow_provider_webdata.base.retry_policy import WebDataRetryPolicy
+            from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 
             self.retry_policy = WebDataRetryPolicy()
         self.webdata_conn_id = webdata_conn_id

@@ -121,10 +121,13 @@ def with_ending(text: str, code: str, advice: str) -> str:
     # Airflow builds an error again from its whole text.
     if text.endswith(ending):
         return text
-    text = text.removesuffix(f" ({code})").removesuffix(".")
+    text = text.removesuffix(f" ({code})")
+    # The dots of `limit=...` stand for a value.
+    if not text.endswith("..."):
+        text = text.removesuffix(".")
     if advice:
         # A list of problems ends with the last problem, and a question with its mark.
-        stop = "" if "\n" in text or text.endswith(("?", "!", "…")) else "."
+        stop = "" if "\n" in text or text.endswith(("?", "!", "…", "...")) else "."
         return f"{folded(text)}{stop}\n{folded(advice)} {ending}"
     return f"{folded(text)} {ending}"
 

@@ -48,6 +48,7 @@ class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
         cls,
         endpoint: Endpoint[ResponseT],
         request: RequestModel | Body | None,
+        fields: Body | None = None,
         *,
         path: Mapping[str, str] | None = None,
         extra_body: Body | None = None,
@@ -56,16 +57,39 @@ class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
     ) -> Call[ResponseT]:
         """Return a call whose body is validated against the endpoint's request model.
 
-        :param request: the model itself, or a mapping with wire or Python names; None: no body.
-        :raises InvalidRequestError: the mapping violates a documented rule.
+        :param request: the model itself, or a mapping with wire or Python names.
+        :param fields: the fields, in place of `request`. None: without `request`, the call has no body.
+        :raises InvalidRequestError: the fields violate a documented rule, or are given in both ways.
         """
-        body = None if request is None else checked_body(endpoint, request)
+        given = one_of(request, fields, endpoint.label)
+        body = None if given is None else checked_body(endpoint, given)
         return Call(endpoint, path, None, body, extra_body, upload, idempotency_key)
 
     def arguments(self) -> dict[str, Any]:
         """Return the keyword arguments of the client's `call`."""
         given = msgspec.structs.asdict(self)
         return {name: value for name, value in given.items() if name not in {"endpoint", "priced"}}
+
+
+def one_of(
+    request: RequestModel | Body | None, fields: Body | None, operation: str
+) -> RequestModel | Body | None:
+    """Return the fields of a request, given either as one mapping or model, or as keyword arguments.
+
+    :param operation: name of the call in errors.
+    :raises InvalidRequestError: both are given.
+    """
+    if request is None:
+        return fields
+    if fields:
+        raise InvalidRequestError(
+            operation,
+            [
+                f"{', '.join(fields)}: fields are given as keyword arguments beside a request; pass all fields as "
+                "keyword arguments, or all in the request"
+            ],
+        )
+    return request
 
 
 def checked_body(endpoint: Endpoint[Any], request: RequestModel | Body) -> RequestModel:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.inbox.reader import AsyncInboxReader
 
 
-class AsyncWebDataHook(
+class WebDataAsyncHook(
     PageOperations,
     ProviderOperations,
     IndexOperations,
@@ -75,7 +75,7 @@ class AsyncWebDataHook(
         retry_budget: float | None = None,
         max_concurrency: int | None = None,
         in_thread: Callable[[Callable[[], Any]], Awaitable[Any]] | None = None,
-    ) -> AsyncWebDataHook:
+    ) -> WebDataAsyncHook:
         """Return a hook for settings that were read before, without looking up the connection again.
 
         :param settings: settings of the connection.
@@ -128,7 +128,7 @@ class AsyncWebDataHook(
         if client is not None:
             await client.aclose()
 
-    async def __aenter__(self) -> AsyncWebDataHook:
+    async def __aenter__(self) -> WebDataAsyncHook:
         """Return the hook itself."""
         return self
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import Context
 
-    from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
     from airflow_provider_webdata.results.tables.database import Loaded
+    from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 
 class LoadRun:

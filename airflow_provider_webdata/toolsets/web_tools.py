@@ -17,7 +17,7 @@ from airflow_provider_webdata.api.models import PageMetadata
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.once import Once
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.toolsets.page_text import part_of
 
 if TYPE_CHECKING:
@@ -244,9 +244,9 @@ class WebTools:
         return answer.data
 
     @asynccontextmanager
-    async def _calling(self) -> AsyncIterator[AsyncWebDataHook]:
+    async def _calling(self) -> AsyncIterator[WebDataAsyncHook]:
         """Yield a guarded hook, which records the credits, and push them also if a call fails."""
-        async with AsyncWebDataHook.of(self._settings).guarded_by(self._guard) as hook:
+        async with WebDataAsyncHook.of(self._settings).guarded_by(self._guard) as hook:
             try:
                 yield hook
             except Exception:

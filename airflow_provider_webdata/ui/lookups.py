@@ -35,7 +35,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.common.remedies import with_ending
 from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.hooks.diagnosis import diagnose
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.inbox_server.options import inbox_enabled
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.attention import troubled_summaries
@@ -105,13 +105,13 @@ class Lookups:
 
     def __init__(self) -> None:
         self._kept: dict[Hashable, _CacheEntry] = {}
-        self._hooks: dict[str, tuple[ConnectionSettings, AsyncWebDataHook]] = {}
+        self._hooks: dict[str, tuple[ConnectionSettings, WebDataAsyncHook]] = {}
 
     async def find(
         self,
         conn_id: str,
         what: Hashable,
-        ask: Callable[[AsyncWebDataHook], Awaitable[T]],
+        ask: Callable[[WebDataAsyncHook], Awaitable[T]],
         seconds: float | None = None,
     ) -> Lookup[T]:
         """Return a result from the service.
@@ -206,7 +206,7 @@ class Lookups:
         return self._hooks[conn_id][0] if conn_id in self._hooks else None
 
     async def _ask(
-        self, conn_id: str, what: Hashable, ask: Callable[[AsyncWebDataHook], Awaitable[T]]
+        self, conn_id: str, what: Hashable, ask: Callable[[WebDataAsyncHook], Awaitable[T]]
     ) -> Lookup[T]:
         began = anyio.current_time()
         try:
@@ -227,7 +227,7 @@ class Lookups:
         except StoreUnavailableError as error:
             return Lookup(problem=str(error))
 
-    async def _hook(self, conn_id: str) -> AsyncWebDataHook:
+    async def _hook(self, conn_id: str) -> WebDataAsyncHook:
         connection = await _find_connection(conn_id)
         if connection is None:
             raise _MissingConnectionError(
@@ -240,12 +240,12 @@ class Lookups:
                 await hook.close()
             largest = min(settings.client.max_response_bytes, MAX_ANSWER)
             held = replace(settings, client=replace(settings.client, max_response_bytes=largest))
-            hook = AsyncWebDataHook.of(held, retry_budget=0, in_thread=in_thread)
+            hook = WebDataAsyncHook.of(held, retry_budget=0, in_thread=in_thread)
             self._hooks[conn_id] = (settings, hook)
         return hook
 
 
-async def _free_call(hook: AsyncWebDataHook) -> None:
+async def _free_call(hook: WebDataAsyncHook) -> None:
     """Send a request that needs the key and costs nothing."""
     with contextlib.suppress(RateLimitError):
         try:
@@ -306,9 +306,9 @@ def _stopped_triggerer() -> str | None:
 
 async def _conn_ids() -> tuple[list[str], bool]:
     """Return the ids of connections, the default first, and whether some may be missing."""
-    default = AsyncWebDataHook.default_conn_name
+    default = WebDataAsyncHook.default_conn_name
     listed = await asyncio.gather(
-        in_thread(stored_conn_ids, AsyncWebDataHook.conn_type),
+        in_thread(stored_conn_ids, WebDataAsyncHook.conn_type),
         # A secrets backend may hang.
         with_secrets(DEADLINE, webdata_conn_ids_in_environment),
         with_secrets(DEADLINE, lambda: [default] if find_webdata_connection(default) else []),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import AuthenticationError, RateLimitError, WebDataError
 from airflow_provider_webdata.common.coded_errors import CodedError, brief, traceback_of
 from airflow_provider_webdata.hooks.once import Once
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.waiting.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Connection:
         self._is_closed = False
         self._compare_at = 0.0
 
-    async def hook(self) -> AsyncWebDataHook:
+    async def hook(self) -> WebDataAsyncHook:
         """Return the hook, after reading its connection.
 
         :raises ConfigurationError: the connection is invalid.
@@ -103,14 +103,14 @@ class Connection:
                 self.backoff.recovered()
                 return settings
 
-    async def renew(self, refused: AsyncWebDataHook) -> AsyncWebDataHook:
+    async def renew(self, refused: WebDataAsyncHook) -> WebDataAsyncHook:
         """Read the connection again, unless another task has done so since the service rejected the hook's key."""
         if self._hook.made is refused:
             self._hook.reset()
             await refused.close()
         return await self.hook()
 
-    async def renew_if_changed(self, used: AsyncWebDataHook) -> AsyncWebDataHook | None:
+    async def renew_if_changed(self, used: WebDataAsyncHook) -> WebDataAsyncHook | None:
         """Read the connection again; return None if it is unchanged or cannot be read."""
         if self._hook.made is not used:
             return await self.hook()
@@ -119,7 +119,7 @@ class Connection:
             return None
         # During an outage, each poll fails.
         self._compare_at = now + COMPARE_SECONDS
-        current = AsyncWebDataHook(self.conn_id)
+        current = WebDataAsyncHook(self.conn_id)
         try:
             read = await asyncio.wait_for(current.get_settings(), LOOKUP_SECONDS)
             is_changed = read != await used.get_settings()
@@ -128,7 +128,7 @@ class Connection:
             return None
         return await self.renew(used) if is_changed else None
 
-    async def call(self, request: Callable[[AsyncWebDataHook], Awaitable[Any]]) -> Any:
+    async def call(self, request: Callable[[WebDataAsyncHook], Awaitable[Any]]) -> Any:
         """Call the service. Retry once if it rejects the key, or if the connection has changed."""
         hook = await self.hook()
         try:
@@ -148,11 +148,11 @@ class Connection:
         count = self._count
         count("webdata.polls", conn_id=self.conn_id, kind=kind)
 
-    async def _connect(self) -> AsyncWebDataHook:
+    async def _connect(self) -> WebDataAsyncHook:
         if (given := self._given) is not None:
             self._given = None
-            return AsyncWebDataHook.of(given)
-        hook = AsyncWebDataHook(self.conn_id)
+            return WebDataAsyncHook.of(given)
+        hook = WebDataAsyncHook(self.conn_id)
         await hook.get_settings()
         return hook
 

@@ -25,7 +25,7 @@ from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
     from airflow_provider_webdata.inbox.reader import AsyncInboxReader, Delivery, DeliveryPage
     from airflow_provider_webdata.waiting.connection import Connection
     from airflow_provider_webdata.waiting.mailbox import Mailbox
@@ -73,7 +73,7 @@ class InboxSource:
         self._new: dict[Subscription, None] = {}
         self._added = asyncio.Event()
         self._reader = Once(self._open_reader)
-        self._read_by: AsyncWebDataHook | None = None
+        self._read_by: WebDataAsyncHook | None = None
         self._is_running = False
         self._wanted = asyncio.Event()
         self._following = asyncio.Event()

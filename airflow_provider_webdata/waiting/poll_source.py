@@ -25,7 +25,7 @@ from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailedError
 from airflow_provider_webdata.waiting.subjects import MonitorSubject
 
 if TYPE_CHECKING:
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
     from airflow_provider_webdata.waiting.connection import Connection
     from airflow_provider_webdata.waiting.subjects import Subject, SubjectKey
     from airflow_provider_webdata.waiting.target import Target
@@ -281,7 +281,7 @@ class PollSource:
             subject.post(item)
 
 
-async def is_meaningful(hook: AsyncWebDataHook, monitor_id: str, check_id: str) -> bool:
+async def is_meaningful(hook: WebDataAsyncHook, monitor_id: str, check_id: str) -> bool:
     """Return whether a check has a page whose change was judged meaningful."""
     for status in MEANINGFUL_STATUSES:
         async for page in hook.iter_monitor_check_pages(monitor_id, check_id, status=status):

@@ -12,7 +12,18 @@ import sys
 import airflow.__main__
 
 # Subpackages that tasks use.
-ROOMS = ("api", "base", "hooks", "operators", "results", "sensors", "triggers", "waiting")
+ROOMS = (
+    "api",
+    "base",
+    "hooks",
+    "operators",
+    "policies",
+    "results",
+    "sensors",
+    "transfers",
+    "triggers",
+    "waiting",
+)
 
 # DAG files do not see the other modules here.
 sys.path.pop(0)

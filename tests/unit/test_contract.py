@@ -19,17 +19,16 @@ from airflow.sdk import DAG, BaseHook, BaseOperator, BaseSensorOperator
 
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.prices import INCLUDED
-from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from tests.support.request_fields import Limits, minimal, parts, request_endpoints
 from tools.coverage_page import slug
 from tools.docs_site.rules import rule_of_field
+from tools.metadata import modules_of
 from tools.operator_fields import FieldsError, descriptions
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = "airflow_provider_webdata"
-INFO = get_provider_info()
 METADATA = f"{PACKAGE}/get_provider_info.py"
 DESCRIPTION = re.compile(r"^:param (\w+):(.*(?:\n[ \t]+.*)*)", re.MULTILINE)
 
@@ -45,10 +44,6 @@ def file_of(item: type) -> str:
     return str(Path(inspect.getfile(item)).relative_to(ROOT))
 
 
-def modules(room: str) -> list[str]:
-    return [name for entry in INFO[room] for name in entry["python-modules"]]
-
-
 def tasks_in(module: str) -> list[type[BaseOperator]]:
     found = importlib.import_module(module)
     named = [getattr(found, name) for name in getattr(found, "__all__", vars(found))]
@@ -62,7 +57,7 @@ def tasks_in(module: str) -> list[type[BaseOperator]]:
     ]
 
 
-TASKS = [task for room in ("operators", "sensors") for module in modules(room) for task in tasks_in(module)]
+TASKS = [task for module in modules_of("operators", "transfers", "sensors") for task in tasks_in(module)]
 WITH_FIELDS = [task for task in TASKS if getattr(task, "_request_fields", ())]
 REPLACED = {
     "WebDataBatchSearchOperator": {"query"},
@@ -117,11 +112,11 @@ def required(task: type) -> dict[str, Any]:
 def test_every_module_is_in_the_metadata() -> None:
     """A package of operators for one resource counts as one module; private modules are exempt."""
     wrong = []
-    for room in ("operators", "sensors", "triggers"):
+    for room in ("operators", "transfers", "sensors", "triggers"):
         folder = ROOT / PACKAGE / room
-        found = {path.stem for path in folder.glob("*.py")} - {"__init__", "retry", "resume"}
+        found = {path.stem for path in folder.glob("*.py")} - {"__init__", "resume"}
         found |= {path.parent.name for path in folder.glob("*/__init__.py")} - {"base"}
-        named = {name.removeprefix(f"{PACKAGE}.{room}.") for name in modules(room)}
+        named = {name.removeprefix(f"{PACKAGE}.{room}.") for name in modules_of(room)}
         wrong += [f"{METADATA}: add {PACKAGE}.{room}.{name} to {room!r}" for name in sorted(found - named)]
         wrong += [f"{METADATA}: {PACKAGE}.{room}.{name} does not exist" for name in sorted(named - found)]
     require(wrong)
@@ -380,20 +375,20 @@ GIVES_A_HOOK = {"guarded", "guarded_by"}
 
 def test_the_hooks_have_the_same_methods() -> None:
     """Same names and parameters; each is a coroutine, or an asynchronous generator where the twin is a generator."""
-    blocking, other = surface(WebDataHook), surface(AsyncWebDataHook)
+    blocking, other = surface(WebDataHook), surface(WebDataAsyncHook)
     wrong = [
         f"{where_defined(WebDataHook, name)}{parameters} has no asynchronous twin"
         for name, parameters in blocking.items()
         if name not in {*other, *ONLY_BLOCKING}
     ]
     for name, parameters in other.items():
-        where = where_defined(AsyncWebDataHook, name)
+        where = where_defined(WebDataAsyncHook, name)
         if name in ONLY_BLOCKING or name not in blocking:
             wrong.append(f"{where}{parameters} has no blocking twin")
             continue
         if parameters != blocking[name]:
             wrong.append(f"{where}{parameters} differs from the blocking {name}{blocking[name]}")
-        twin, method = getattr(WebDataHook, name), getattr(AsyncWebDataHook, name)
+        twin, method = getattr(WebDataHook, name), getattr(WebDataAsyncHook, name)
         kind = (
             inspect.isasyncgenfunction if inspect.isgeneratorfunction(twin) else inspect.iscoroutinefunction
         )

@@ -179,7 +179,9 @@ def test_checks_of_arguments_raise_errors_with_a_code() -> None:
     rooms = {
         *(
             "operators",
+            "transfers",
             "sensors",
+            "policies",
             "base",
             "triggers",
             "waiting",

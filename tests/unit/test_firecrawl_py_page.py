@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 from importlib import import_module
+from importlib.metadata import version
 from pkgutil import walk_packages
 from typing import Any
 
+import pytest
 from firecrawl.v2.client import FirecrawlClient
 
-from airflow_provider_webdata import operators, sensors
+from airflow_provider_webdata import operators, sensors, transfers
 from airflow_provider_webdata.api import models
+from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.hooks.operations.jobs import DocumentPart
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from tests.support.snippets import ROOT
 
 PAGE = (ROOT / "docs" / "firecrawl_py.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `(\w+)` \| (.*?) \| (.*?) \| (.*?) \|$", PAGE, re.MULTILINE)
+SAME = re.findall(r"^\| `(firecrawl\.[^`]+)` \| `(hook\.[^`]+)` \|$", PAGE, re.MULTILINE)
 ALIASES = {"active_crawls", "delete_scrape_browser", "scrape_execute", "stop_interactive_browser"}
 OF_V1 = re.compile(r"\w+_urls?|check_\w+_(status|errors)")
 
@@ -28,7 +33,7 @@ def public(kind: type) -> set[str]:
 
 def classes() -> set[str]:
     found: set[str] = set()
-    for package in (operators, sensors):
+    for package in (operators, sensors, transfers):
         for module in walk_packages(package.__path__, f"{package.__name__}."):
             content = vars(import_module(module.name))
             found |= {name for name in content if name.startswith("WebData")}
@@ -51,13 +56,46 @@ def test_each_name_on_the_right_exists() -> None:
 def test_each_result_is_where_the_page_says() -> None:
     missing, found = [], 0
     for name, here, result, _ in ROWS:
-        kinds = [kind for method in re.findall(r"`hook\.(\w+)`", here) for kind in returned(method)]
+        kinds = [kind for method in re.findall(r"`hook\.(\w+)\(", here) for kind in returned(method)]
         for path in re.findall(r"`\.([\w.]+)`", result):
             found += 1
             if not any(has(kind, path) for kind in kinds):
                 missing.append((name, path))
     assert missing == []
     assert found > 40
+
+
+def bound(call: str, kind: type) -> dict[str, Any]:
+    """Return the arguments of a call, bound to the signature of the method."""
+    node = ast.parse(call, mode="eval").body
+    assert isinstance(node, ast.Call)
+    assert isinstance(node.func, ast.Attribute)
+    keywords = {str(one.arg): one.value for one in node.keywords}
+    signature = inspect.signature(getattr(kind, node.func.attr))
+    return signature.bind(None, *node.args, **keywords).arguments
+
+
+def test_each_call_of_the_hook_has_its_arguments() -> None:
+    calls = re.findall(r"`(hook\.[^`]+)`", " ".join(here for _, here, _, _ in ROWS))
+    for call in calls:
+        bound(call, WebDataHook)
+    assert len(calls) > 50
+
+
+def test_each_call_of_the_client_has_its_arguments() -> None:
+    for theirs, ours in SAME:
+        assert bound(theirs, FirecrawlClient).keys() > {"self"}
+        assert bound(ours, WebDataHook).keys() > {"self"}
+    assert len(SAME) > 8
+
+
+def test_the_version_is_the_tested_one() -> None:
+    assert f"Verified with firecrawl-py {'.'.join(version('firecrawl-py').split('.')[:2])}." in PAGE
+
+
+def test_the_hint_is_the_hooks() -> None:
+    with pytest.raises(InvalidRequestError, match=r"max_results: no such field; write limit=\.\.\."):
+        WebDataHook().search(query="river", max_results=5)  # type: ignore[call-arg]
 
 
 def returned(method: str) -> list[Any]:

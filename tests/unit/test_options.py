@@ -16,7 +16,11 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.options import Changes, Option, Quality
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 
-CRAWL = {"task_id": "t", "url": "https://a.example/"}
+CRAWL = {
+    "task_id": "t",
+    "url": "https://a.example/",
+    "scrape_options": {"formats": [{"type": "json", "prompt": "the price"}]},
+}
 
 
 REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {

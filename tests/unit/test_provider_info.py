@@ -18,6 +18,7 @@ from airflow.sdk.providers_manager_runtime import ProvidersManagerTaskRuntime
 
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.connection import settings_of
+from tools.metadata import modules_of
 from webdata_sandbox.cli import add_arguments as sandbox_flags
 
 INFO = get_provider_info()
@@ -25,7 +26,7 @@ INFO = get_provider_info()
 FIELDS = CONNECTION["conn-fields"]
 HAS_AGENTS = find_spec("pydantic_ai") is not None
 """Not on Python 3.10."""
-ROOMS = ("hooks", "operators", "sensors", "triggers", "retry-policies", *(["toolsets"] if HAS_AGENTS else []))
+ROOMS = ("hooks", "operators", "transfers", "sensors", "triggers", "retry-policies")
 ROOT = Path(__file__).parents[2]
 
 
@@ -37,12 +38,13 @@ def test_schema():
 
 def test_guides_and_logo_exist():
     (integration,) = INFO["integrations"]
-    for place in [*integration["how-to-guide"], integration["logo"]]:
+    guides = [*integration["how-to-guide"], *(transfer["how-to-guide"] for transfer in INFO["transfers"])]
+    for place in [*guides, integration["logo"]]:
         assert (ROOT / place.removeprefix("/")).is_file(), place
 
 
 def test_everything_named_exists():
-    modules = [name for room in ROOMS for entry in INFO[room] for name in entry["python-modules"]]
+    modules = modules_of(*ROOMS, *(["toolsets"] if HAS_AGENTS else []))
     assert [name for name in modules if not importlib.import_module(name).__doc__] == []
     paths = [
         CONNECTION["hook-class-name"],

@@ -20,13 +20,13 @@ from airflow.triggers.base import BaseTrigger
 from airflow_provider_webdata import states, triggers, waiting
 from airflow_provider_webdata.api.models import MonitorCheck, SearchRequest
 from airflow_provider_webdata.base.links import LINKS
-from airflow_provider_webdata.base.retry_policy import WebDataRetryPolicy
 from airflow_provider_webdata.common.attempt import Attempt, _Ended
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.ledger import _Entry
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
 from airflow_provider_webdata.plugin import WebDataPlugin
+from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from airflow_provider_webdata.results.manifest.entries import _Line
 from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.runs.intent import _IntentState
@@ -64,7 +64,10 @@ RECORDS: dict[str, type] = {
 }
 """Keys of the task state store, and the types of their records."""
 NOT_STORED = {"webdata_conn_id", "webdata_default", "webdata_task"}
-IN_TASKS = ("base", "common", "hooks", "operators", "runs", "sensors", "toolsets", "triggers", "waiting")
+IN_TASKS = (
+    *("base", "common", "hooks", "operators", "policies", "runs", "sensors", "toolsets", "transfers"),
+    *("triggers", "waiting"),
+)
 """The rooms whose code runs in tasks and triggers."""
 
 

@@ -172,6 +172,6 @@ def test_no_files_import_each_other() -> None:
 
 def test_a_run_imports_its_task_for_types_only() -> None:
     graph = grimp.build_graph(PACKAGE, exclude_type_checking_imports=True, cache_dir=None)
-    above = [f"{PACKAGE}.{room}" for room in ("base", "operators", "sensors")]
+    above = [f"{PACKAGE}.{room}" for room in ("base", "operators", "sensors", "transfers")]
     found = [(room, graph.find_shortest_chain(f"{PACKAGE}.runs", room, as_packages=True)) for room in above]
     assert found == [(room, None) for room in above]

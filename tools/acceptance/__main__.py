@@ -239,7 +239,7 @@ def _reads(hook: Any, site: Site) -> bool:
     from tools.acceptance.site import MARK
 
     try:
-        page = hook.scrape({"url": site.page, "formats": ["markdown"], **CHEAP}).data
+        page = hook.scrape(url=site.page, formats=["markdown"], **CHEAP).data
     except WebDataError:
         return False
     return page is not None and MARK in (page.markdown or "")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PREFIX = "hook."
 FILE = b"<html><head><title>Level</title></head><body><h1>Level</h1><p>412 cm</p></body></html>"
 # One credit for a page: basic proxies only, and no pages of PDFs.
-CHEAP = {"proxy": "basic", "parsers": [], "maxAge": 0}
+CHEAP: dict[str, Any] = {"proxy": "basic", "parsers": [], "maxAge": 0}
 SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 QUERY = "river level"
 
@@ -122,13 +122,13 @@ def _threat_policy(run: Run) -> str | None:
 
 @_case
 def _search(run: Run) -> str | None:
-    data = run.hook.search({"query": QUERY, "limit": 1}).data
+    data = run.hook.search(query=QUERY, limit=1).data
     return _no_results(data and data.web)
 
 
 @_case
 def _scrape(run: Run) -> str | None:
-    run.hook.scrape({"url": run.site.page, "formats": ["markdown"], **CHEAP})
+    run.hook.scrape(url=run.site.page, formats=["markdown"], **CHEAP)
     return None
 
 
@@ -140,7 +140,7 @@ def _get_scrape(run: Run) -> str | None:
 
 @_case
 def _map(run: Run) -> str | None:
-    return _no_results(run.hook.map({"url": run.site.root, "limit": 3}).links)
+    return _no_results(run.hook.map(url=run.site.root, limit=3).links)
 
 
 @_case
@@ -155,7 +155,7 @@ _plain("parse_formats")
 @_case
 def _start_crawl(run: Run) -> str | None:
     options = {"formats": ["markdown"], **CHEAP}
-    run.hook.start_crawl({"url": run.site.root, "limit": 2, "scrapeOptions": options})
+    run.hook.start_crawl(url=run.site.root, limit=2, scrape_options=options)
     return None
 
 
@@ -184,7 +184,7 @@ def _job_errors(run: Run) -> str | None:
 
 @_case
 def _start_batch_scrape(run: Run) -> str | None:
-    run.hook.start_batch_scrape({"urls": run.site.urls, "ignoreInvalidURLs": True, **CHEAP})
+    run.hook.start_batch_scrape(urls=run.site.urls, ignore_invalid_urls=True, **CHEAP)
     return None
 
 
@@ -198,19 +198,19 @@ def _cancel_job(run: Run) -> str | None:
 
 @_case
 def _crawl_params(run: Run) -> str | None:
-    run.hook.crawl_params({"url": run.site.root, "prompt": "At most 2 pages, only below /level"})
+    run.hook.crawl_params(url=run.site.root, prompt="At most 2 pages, only below /level")
     return None
 
 
 @_case
 def _search_developer(run: Run) -> str | None:
-    run.hook.search_developer({"query": "time zone of a cron schedule", "k": 1})
+    run.hook.search_developer(query="time zone of a cron schedule", k=1)
     return None
 
 
 @_case
 def _search_papers(run: Run) -> str | None:
-    return _no_results(run.hook.search_papers({"query": "rain", "k": 1}).results)
+    return _no_results(run.hook.search_papers(query="rain", k=1).results)
 
 
 @_case
@@ -227,18 +227,18 @@ def _read_paper(run: Run) -> str | None:
 
 @_case
 def _similar_papers(run: Run) -> str | None:
-    run.hook.similar_papers(_paper_id(run), {"intent": "rain", "k": 1})
+    run.hook.similar_papers(_paper_id(run), intent="rain", k=1)
     return None
 
 
 @_case
 def _find_tools(run: Run) -> str | None:
-    return _no_results(_first(run.hook.find_tools({"level": "providers", "limit": 3})))
+    return _no_results(_first(run.hook.find_tools(level="providers", limit=3)))
 
 
 @_case
 def _data_tool(run: Run) -> str | None:
-    tool = _first(run.hook.find_tools({"level": "tools", "limit": 1}))
+    tool = _first(run.hook.find_tools(level="tools", limit=1))
     if tool is None:
         raise NotRunError("the catalog lists no capability")
     provider, _, capability = tool.address.partition("/")
@@ -255,7 +255,7 @@ def _run_provider(run: Run) -> str | None:
 
 @_case
 def _open_session(run: Run) -> str | None:
-    run.hook.open_session({"ttl": 60, "record_session": True})
+    run.hook.open_session(ttl=60, record_session=True)
     return None
 
 
@@ -331,7 +331,7 @@ def _get_monitor(run: Run) -> str | None:
 
 @_case
 def _update_monitor(run: Run) -> str | None:
-    run.hook.update_monitor(_monitor_id(run), {"retention_days": 7})
+    run.hook.update_monitor(_monitor_id(run), retention_days=7)
     return None
 
 

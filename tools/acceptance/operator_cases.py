@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import DAG, BaseOperator
 
 from airflow_provider_webdata.api.prices import CATALOG
-from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.hooks.operations.providers import FIND
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
@@ -41,6 +40,7 @@ from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
 from tools.acceptance.dag_test import test_dag
 from tools.acceptance.hook_cases import CHEAP, FILE, QUERY, SCHEMA, monitor
 from tools.acceptance.run import PATIENCE, Case
+from tools.metadata import modules_of
 
 if TYPE_CHECKING:
     from tools.acceptance.run import Run
@@ -54,11 +54,8 @@ _cases: dict[str, Case] = {}
 
 
 def operators() -> list[str]:
-    """Return the names of the operators and sensors in the provider's metadata."""
-    info = get_provider_info()
-    modules = [
-        name for room in ("operators", "sensors") for part in info[room] for name in part["python-modules"]
-    ]
+    """Return the names of the operators, transfers, and sensors in the provider's metadata."""
+    modules = modules_of("operators", "transfers", "sensors")
     return [name for module in modules for name in _operators_of(importlib.import_module(module))]
 
 

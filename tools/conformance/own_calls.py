@@ -41,21 +41,21 @@ def failures(url: str, key: str) -> list[str]:
             "formats": ["markdown", {"type": "json", "prompt": "the level"}],
             "only_main_content": True,
         }
-        called("search", lambda: hook.search({"query": "river", "limit": 3, "sources": ["web", "news"]}))
-        called("scrape", lambda: hook.scrape({**page, "max_age": 0, "parsers": ["pdf"]}))
-        called("map", lambda: hook.map({"url": SITE, "limit": 5, "sitemap": "include"}))
+        called("search", lambda: hook.search(query="river", limit=3, sources=["web", "news"]))
+        called("scrape", lambda: hook.scrape(**page, max_age=0, parsers=["pdf"]))
+        called("map", lambda: hook.map(url=SITE, limit=5, sitemap="include"))
         called(
             "parse", lambda: hook.parse(BytesIO(b"<p>Water</p>"), "a.html", options={"formats": ["markdown"]})
         )
         job(
             "crawl",
-            called("crawl", lambda: hook.start_crawl({"url": SITE, "limit": 3, "sitemap": "include"})),
+            called("crawl", lambda: hook.start_crawl(url=SITE, limit=3, sitemap="include")),
         )
         job(
             "batch_scrape",
-            called("batch", lambda: hook.start_batch_scrape({"urls": [SITE], "formats": ["links"]})),
+            called("batch", lambda: hook.start_batch_scrape(urls=[SITE], formats=["links"])),
         )
-        job("agent", called("agent", lambda: hook.start_agent({"prompt": "the level", "urls": [SITE]})))
+        job("agent", called("agent", lambda: hook.start_agent(prompt="the level", urls=[SITE])))
         declared = {
             "name": "conformance",
             "schedule": {"cron": "0 6 * * *", "timezone": "UTC"},
@@ -64,16 +64,16 @@ def failures(url: str, key: str) -> list[str]:
         }
         monitor = called("create a monitor", lambda: hook.create_monitor(declared))
         if monitor is not None:
-            called("update a monitor", lambda: hook.update_monitor(monitor.id, {"name": "levels"}))
+            called("update a monitor", lambda: hook.update_monitor(monitor.id, name="levels"))
             called("run a monitor", lambda: hook.run_monitor(monitor.id))
             called("list of checks", lambda: hook.list_monitor_checks(monitor.id, limit=5))
             called("delete a monitor", lambda: hook.delete_monitor(monitor.id))
-        session = called("open a browser", lambda: hook.open_session({"ttl": 60}))
+        session = called("open a browser", lambda: hook.open_session(ttl=60))
         if session is not None:
-            called("code in a browser", lambda: hook.execute(session.id, {"code": "1", "language": "node"}))
+            called("code in a browser", lambda: hook.execute(session.id, code="1", language="node"))
             called("close a browser", lambda: hook.close_session(session.id))
-        called("developer search", lambda: hook.search_developer({"query": "pipeline", "k": 3}))
-        called("paper search", lambda: hook.search_papers({"query": "river", "k": 3}))
+        called("developer search", lambda: hook.search_developer(query="pipeline", k=3))
+        called("paper search", lambda: hook.search_papers(query="river", k=3))
         called("credits", hook.credit_usage)
         called("queue", hook.queue_status)
         called("activity", hook.activity)

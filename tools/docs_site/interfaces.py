@@ -13,8 +13,8 @@ from airflow.sdk import BaseHook
 from airflow_provider_webdata.api import query
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
 from airflow_provider_webdata.plugin import WebDataPlugin
+from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import argument, body, code, outcome, page, prose
 from tools.docs_site.subjects import OPTIONS, PACKAGE, DescriptionError, arguments_of, literal, spelled
@@ -48,10 +48,10 @@ def places() -> dict[str, tuple[str, str]]:
         for cls in classes
     }
     found[f"{PACKAGE}.hooks.webdata.WebDataHook"] = ("reference/hook", "")
-    found[f"{PACKAGE}.hooks.webdata_async.AsyncWebDataHook"] = ("reference/hook", "")
+    found[f"{PACKAGE}.hooks.webdata_async.WebDataAsyncHook"] = ("reference/hook", "")
     if HAS_AGENTS:
         found[f"{PACKAGE}.toolsets.webdata.WebDataToolset"] = ("reference/toolset", "")
-    return found | {f"{PACKAGE}.operators.retry.WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
+    return found | {f"{PACKAGE}.policies.retry.WebDataRetryPolicy": ("reference/templates", "#retry-policy")}
 
 
 def _hook() -> str:
@@ -68,13 +68,15 @@ def _hook() -> str:
         "Hook",
         code(
             "from airflow_provider_webdata.hooks.webdata import WebDataHook\n"
-            "from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook"
+            "from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook"
         ),
         body(docstring_of(WebDataHook), ROOT),
-        "`AsyncWebDataHook` has the same methods, except `test_connection` and `sibling`. They are awaitable, except "
+        "`WebDataAsyncHook` has the same methods, except `test_connection` and `sibling`. They are awaitable, except "
         "`guarded` and `guarded_by`, which return a hook. Methods that iterate are asynchronous generators.",
-        "A `request` is a model of `airflow_provider_webdata.api.models`, or a mapping with its fields: the fields of "
-        "the corresponding operator, or [objects](objects.md).",
+        "In place of the fields of a request, each method also accepts one mapping with them, or a model of "
+        "`airflow_provider_webdata.api.models`, as its first argument after ids: "
+        '`hook.search(query="river", limit=5)` and `hook.search({"query": "river", "limit": 5})` send the same. '
+        "Fields that are mappings are [objects](objects.md).",
         *_arguments(WebDataHook.__init__, docstring_of(WebDataHook).parameters, "WebDataHook", ""),
         *parts,
     )
@@ -122,7 +124,9 @@ def _signature(title: str, function: Any) -> str:
             parts.append("*")
         star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
         kind = (
-            "" if parameter.annotation is parameter.empty else f": {spelled(parameter.annotation, function)}"
+            ""
+            if parameter.annotation is parameter.empty
+            else f": {spelled(inspect.formatannotation(parameter.annotation), function)}"
         )
         default = "" if parameter.default is parameter.empty else f" = {literal(parameter.default)}"
         parts.append(f"{star}{name}{kind}{default}")
@@ -185,6 +189,6 @@ def _templates() -> str:
             for part in _function(function.__name__, function, function.__name__, f"{function.__name__}-")
         ),
         "## Retry policy",
-        code("from airflow_provider_webdata.operators.retry import WebDataRetryPolicy"),
+        code("from airflow_provider_webdata.policies.retry import WebDataRetryPolicy"),
         *body(docstring_of(WebDataRetryPolicy), ROOT),
     )

@@ -17,9 +17,11 @@ from tools.docs_site.subjects import ROOMS, Argument, DescriptionError, Group, S
 from tools.field_rules import rules_of
 from tools.operator_fields import models_of_operators
 
-TITLES = {"operators": "Operators", "sensors": "Sensors", "triggers": "Triggers"}
+TITLES = {"operators": "Operators", "transfers": "Transfers", "sensors": "Sensors", "triggers": "Triggers"}
+_OF_OPERATORS = "`task_id`, `retries`, `pool`, `trigger_rule`, and all others of Airflow's `BaseOperator`."
 AIRFLOWS = {
-    "operators": "`task_id`, `retries`, `pool`, `trigger_rule`, and all others of Airflow's `BaseOperator`.",
+    "operators": _OF_OPERATORS,
+    "transfers": _OF_OPERATORS,
     "sensors": "`task_id`, `timeout`, `poke_interval`, `mode`, `soft_fail`, and all others of Airflow's "
     "`BaseSensorOperator` and `BaseOperator`.",
 }
@@ -89,7 +91,7 @@ def _subject(subject: Subject) -> str:
     if not doc.summary:
         raise DescriptionError(f"{subject.module}.{subject.name}: no docstring")
     links = [_guides()[subject.name]] if subject.name in _guides() else []
-    if model := getattr(subject.cls, "request_model", ""):
+    if model := getattr(subject.cls, "_request_model", ""):
         links.append(
             f"Rules of the service: [{rule_of_model(model)}]({root}service.md#{rule_of_model(model)})."
         )

@@ -1,4 +1,4 @@
-"""The subjects of the reference, read from the code: operators, sensors, and triggers with their arguments."""
+"""The subjects of the reference, read from the code: operators, transfers, sensors, and triggers with arguments."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Literal, get_args, get_origin
 
-from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.options import Option
 from tools.docs_site.docstrings import docstring_of
+from tools.metadata import modules_of
 
 PACKAGE = "airflow_provider_webdata"
-ROOMS = ("operators", "sensors", "triggers")
+ROOMS = ("operators", "transfers", "sensors", "triggers")
 OPTIONS = tuple(Option.__subclasses__())
 
 
@@ -57,7 +57,7 @@ class Group:
 class Subject:
     """A public class.
 
-    :param room: `operators`, `sensors`, or `triggers`.
+    :param room: one of `ROOMS`.
     :param module: the module from which users import the class.
     """
 
@@ -78,8 +78,7 @@ class Subject:
 
 def subjects(room: str) -> list[Subject]:
     """Return the public classes of a room, in the order of the provider's metadata."""
-    modules = [name for entry in get_provider_info()[room] for name in entry["python-modules"]]
-    return [Subject(room, module, cls) for module in modules for cls in _classes(module)]
+    return [Subject(room, module, cls) for module in modules_of(room) for cls in _classes(module)]
 
 
 def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Argument]:
@@ -96,7 +95,8 @@ def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Arg
         if not text_of.get(name):
             raise DescriptionError(f"{where}: the docstring has no line ':param {name}: ...'")
         default = None if parameter.default is parameter.empty else literal(parameter.default)
-        found.append(Argument(name, spelled(str(parameter.annotation), function), default, text_of[name]))
+        kind = spelled(inspect.formatannotation(parameter.annotation), function)
+        found.append(Argument(name, kind, default, text_of[name]))
     return found
 
 

@@ -60,9 +60,6 @@ class RequestModel(BaseModel):
     parts: ClassVar[Mapping[str, type[RequestModel]]] = {}
     """Models of nested objects by wire name, to suggest the correct place of a misplaced field."""
 
-    renamed: ClassVar[Mapping[str, str]] = {}
-    """Replacements for names from other versions and clients, by wire name."""
-
     @model_validator(mode="wrap")
     @classmethod
     def _read(cls, data: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
@@ -336,6 +333,11 @@ def _accepted_names(model: type[RequestModel]) -> dict[str, str]:
     return names
 
 
+def _python_names(model: type[RequestModel]) -> list[str]:
+    # A trailing underscore distinguishes a field from a method of pydantic's models.
+    return [name.rstrip("_") for name in model.model_fields]
+
+
 def _with_suggestions(model: type[RequestModel], error: ValidationError) -> ValidationError:
     """Return `error` with a suggestion for each unknown field."""
     issues = error.errors(include_url=False, include_context=False)
@@ -355,14 +357,13 @@ def _is_unknown_field(issue: Mapping[str, Any]) -> bool:
 
 
 def _unknown_field_text(model: type[RequestModel], given: str) -> str:
-    for part, inner in model.parts.items():
-        if given in _accepted_names(inner):
-            return f"no such field here; move it to '{part}'"
-    plain = given.replace("_", "").lower()
-    for old, new in model.renamed.items():
-        if old.lower() == plain:
-            return f"no such field in this version; use {new}"
+    # Imported here: most requests have no unknown field.
+    from airflow_provider_webdata.common.foreign_arguments import advice
+
     names = _accepted_names(model)
+    parts = {names[part]: _python_names(inner) for part, inner in model.parts.items()}
+    if hint := advice(given, _python_names(model), parts):
+        return f"no such field; {hint}"
     found = nearest(given, names)
     if found is None:
         known = ", ".join(field.alias or name for name, field in model.model_fields.items())

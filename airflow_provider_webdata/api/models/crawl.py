@@ -67,15 +67,6 @@ class CrawlScope(RequestModel):
     :param prompt: the options as text, at most 10,000 characters; explicit options take precedence.
     """
 
-    renamed = {  # noqa: RUF012
-        "allowBackwardLinks": "crawlEntireDomain",
-        "allowBackwardCrawling": "crawlEntireDomain",
-        "ignoreSitemap": "sitemap ('skip' for true, 'include' for false)",
-        "allowExternalContentLinks": "allowExternalLinks",
-        "includes": "includePaths",
-        "excludes": "excludePaths",
-    }
-
     limit: Annotated[Integer, Field(ge=1)] | None = None
     max_discovery_depth: Annotated[Integer, Field(ge=0)] | None = None
     include_paths: Listed[PathFilter] | None = None
@@ -141,7 +132,6 @@ class CrawlRequest(CrawlScope):
 
     nullable = frozenset({"integration"})
     parts = {"scrapeOptions": ScrapeOptions}  # noqa: RUF012
-    renamed = {**CrawlScope.renamed, "maxDepth": "maxDiscoveryDepth"}  # noqa: RUF012
 
     url: WebAddress
     webhook: PageJobWebhookConfig | None = None

@@ -266,9 +266,6 @@ class PageRequest(ScrapeOptions):
     """
 
     nullable = frozenset({"integration"})
-    renamed = {  # noqa: RUF012
-        "scrapeOptions": "its fields directly: this operation has scrape options at the top level"
-    }
 
     zero_data_retention: Switch | None = None
     integration: Integration | None = None

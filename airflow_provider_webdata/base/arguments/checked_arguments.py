@@ -20,14 +20,6 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
 
 
-# Argument names of other clients and providers: the argument that the operator must have, and the hint.
-_SYNONYMS = {
-    **dict.fromkeys(("max_results", "max_pages", "num_results", "page_limit"), ("limit", "write limit=...")),
-    "firecrawl_conn_id": ("webdata_conn_id", "write webdata_conn_id=..."),
-    **{label: ("extra_body", f"write extra_body={{'{label}': ...}}") for label in ("origin", "integration")},
-    "queries": ("query", "use WebDataBatchSearchOperator for several queries"),
-}
-
 _OPTIONS: Mapping[str, type[Option]] = {"changes": Changes, "quality": Quality}
 
 
@@ -59,17 +51,18 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
         if base is not object and "__init__" in vars(base)
         for name in inspect.signature(vars(base)["__init__"]).parameters
     } - {"self", "args", "kwargs"}
+    # Imported here: most DAG files have no unknown argument.
+    from airflow_provider_webdata.common.foreign_arguments import advice
+
     unknown = [name for name in given if name not in known and not name.startswith("_")]
+    # `extra_body` is invalid without a request that it could be merged into.
+    usable = known if getattr(cls, "request_fields", ()) else known - {"extra_body"}
     lines = []
     for name in unknown:
         near = nearest(name, known)
-        hint = f"did you mean {near!r}?" if near else ""
-        argument, advice = _SYNONYMS.get(name, ("", ""))
-        if argument in known:
-            hint = advice
-        elif "scrape_options" in known and name in field_rules("ScrapeOptions"):
-            hint = f"write scrape_options={{{name!r}: ...}}"
-        else:
+        hint = advice(name, usable, {"scrape_options": field_rules("ScrapeOptions")})
+        if not hint:
+            hint = f"did you mean {near!r}?" if near else ""
             for option, kind in _OPTIONS.items():
                 if option in known and name in kind.__struct_fields__:
                     hint = f"write {option}={kind.__name__}({name}=...)"

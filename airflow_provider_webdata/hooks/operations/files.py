@@ -10,11 +10,15 @@ from msgspec.structs import replace
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.multipart import Upload
-from airflow_provider_webdata.hooks.calls import Body, Call, checked_body
+from airflow_provider_webdata.hooks.calls import Body, Call, checked_body, one_of
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.hooks.signatures import with_fields
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from airflow_provider_webdata.api.multipart import FileSource
+    from airflow_provider_webdata.hooks.fields import ParseFields
 
     Way = Literal["auto", "form", "reference"]
 
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 class FileOperations(Operations):
     """Uploaded files."""
 
+    @with_fields
     async def parse(
         self,
         file: FileSource,
@@ -31,6 +36,7 @@ class FileOperations(Operations):
         *,
         extra_body: Body | None = None,
         upload: Way = "auto",
+        **fields: Unpack[ParseFields],
     ) -> models.ScrapeResponse:
         """Upload a file and return its content in the requested formats.
 
@@ -43,7 +49,8 @@ class FileOperations(Operations):
             asynchronous iterable too.
         :param filename: name of the file, without directories. The service derives the file type from the extension.
         :param size: size in bytes. Default: the size reported by the file.
-        :param options: docs/service.md#parse, field `options`; all are optional.
+        :param options: the fields as a mapping or a model, in place of keyword arguments. See docs/service.md#parse,
+            field `options`; all are optional.
         :param extra_body: merged into the options unchecked.
         :param upload: `form` sends the file in the request, at most 50 MB. `reference` uploads it, without the API key,
             to a storage URL from the service, which parses it there. `auto` uses `reference` for files that are too
@@ -69,7 +76,8 @@ class FileOperations(Operations):
             raise InvalidRequestError(
                 operation, [f"filename: must end with one of {known} (given: {any_size.name!r})"]
             )
-        body = None if options is None else checked_body(endpoints.PARSE, options)
+        given = one_of(options, fields or None, operation)
+        body = None if given is None else checked_body(endpoints.PARSE, given)
         is_large = (any_size.size or 0) > MAX_FILE_BYTES
         if upload == "form" or (upload == "auto" and not is_large):
             form = Upload(operation, file, filename, size, max_bytes=MAX_FILE_BYTES)

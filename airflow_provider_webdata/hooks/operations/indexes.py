@@ -5,9 +5,21 @@ See docs/service.md#developer-search, #research.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.hooks.signatures import with_fields
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from airflow_provider_webdata.hooks.fields import (
+        DeveloperSearchFields,
+        PaperSearchFields,
+        SimilarPapersFields,
+    )
 
 
 def _paper(paper_id: str, request: models.PaperRequest | Body) -> Call[models.PaperResponse]:
@@ -17,25 +29,39 @@ def _paper(paper_id: str, request: models.PaperRequest | Body) -> Call[models.Pa
 class IndexOperations(Operations):
     """Indexes."""
 
+    @with_fields
     async def search_developer(
-        self, request: models.DeveloperSearchRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.DeveloperSearchRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[DeveloperSearchFields],
     ) -> models.DeveloperSearchResponse:
         """Search issues, pull requests, READMEs, and documentation. Bills credits; never retried after a lost response.
 
-        :param request: only `query` is required. See docs/service.md#developer-search.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `query` is required. See
+            docs/service.md#developer-search.
         :param extra_body: merged into the body unchecked.
         """
-        return await self._execute(Call.of(endpoints.DEVELOPER_SEARCH, request, extra_body=extra_body))
+        return await self._execute(
+            Call.of(endpoints.DEVELOPER_SEARCH, request, fields, extra_body=extra_body)
+        )
 
+    @with_fields
     async def search_papers(
-        self, request: models.PaperSearchRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.PaperSearchRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[PaperSearchFields],
     ) -> models.PaperSearchResponse:
         """Search abstracts of research papers. Bills credits; never retried after a lost response.
 
-        :param request: only `query` is required. See docs/service.md#research.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `query` is required. See
+            docs/service.md#research.
         :param extra_body: merged into the query unchecked.
         """
-        return await self._execute(Call.of(endpoints.PAPER_SEARCH, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.PAPER_SEARCH, request, fields, extra_body=extra_body))
 
     async def get_paper(self, paper_id: str) -> models.PaperResponse:
         """Return the metadata of a paper. Bills a credit; never retried after a lost response.
@@ -55,14 +81,21 @@ class IndexOperations(Operations):
         """
         return await self._execute(_paper(paper_id, {"query": query, "k": k}))
 
+    @with_fields
     async def similar_papers(
-        self, paper_id: str, request: models.SimilarPapersRequest | Body
+        self,
+        paper_id: str,
+        request: models.SimilarPapersRequest | Body | None = None,
+        **fields: Unpack[SimilarPapersFields],
     ) -> models.SimilarPapersResponse:
         """Return papers that are similar to a paper, cite it, or are cited by it.
 
         Bills credits; never retried after a lost response.
 
         :param paper_id: as in `get_paper`.
-        :param request: only `intent` is required. See docs/service.md#similar-papers.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `intent` is required.
+            See docs/service.md#similar-papers.
         """
-        return await self._execute(Call.of(endpoints.SIMILAR_PAPERS, request, path={"paper_id": paper_id}))
+        return await self._execute(
+            Call.of(endpoints.SIMILAR_PAPERS, request, fields, path={"paper_id": paper_id})
+        )

@@ -14,12 +14,21 @@ from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.hooks.signatures import with_fields
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from typing_extensions import Unpack
+
     from airflow_provider_webdata.common.job_kinds import JobKind
+    from airflow_provider_webdata.hooks.fields import (
+        AgentFields,
+        BatchScrapeFields,
+        CrawlFields,
+        CrawlParamsFields,
+    )
 
     # Each job kind has its own class, all with `status`, `success`, and `error`.
     JobState = models.JobStatus | models.AgentStatus
@@ -49,46 +58,64 @@ class DocumentPart(msgspec.Struct, frozen=True):
 class JobOperations(Operations):
     """Long jobs."""
 
+    @with_fields
     async def start_crawl(
         self,
-        request: models.CrawlRequest | Body,
+        request: models.CrawlRequest | Body | None = None,
         *,
         extra_body: Body | None = None,
         idempotency_key: str | None = None,
+        **fields: Unpack[CrawlFields],
     ) -> models.JobStarted:
         """Start a crawl. Bills credits; never retried after a lost response. See docs/service.md#crawl.
 
-        :param request: only `url` is required; always set `limit`.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `url` is required;
+            always set `limit`.
         :param extra_body: merged into the body unchecked.
         :param idempotency_key: a UUID of the caller's choice. Another call with the same key starts no crawl.
         :raises IdempotencyKeyUsedError: the service accepted an earlier call with this key. The response does not
             identify its crawl; look for it in `active_crawls` and `iter_activity`.
         """
         return await self._execute(
-            Call.of(endpoints.START_CRAWL, request, extra_body=extra_body, idempotency_key=idempotency_key)
+            Call.of(
+                endpoints.START_CRAWL, request, fields, extra_body=extra_body, idempotency_key=idempotency_key
+            )
         )
 
+    @with_fields
     async def start_batch_scrape(
-        self, request: models.BatchScrapeRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.BatchScrapeRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[BatchScrapeFields],
     ) -> models.JobStarted:
         """Start a batch scrape. Bills credits; never retried after a lost response.
 
         See docs/service.md#batch-scrape.
 
-        :param request: only `urls` is required; always set `ignore_invalid_urls`.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `urls` is required;
+            always set `ignore_invalid_urls`.
         :param extra_body: merged into the body unchecked.
         """
-        return await self._execute(Call.of(endpoints.START_BATCH_SCRAPE, request, extra_body=extra_body))
+        return await self._execute(
+            Call.of(endpoints.START_BATCH_SCRAPE, request, fields, extra_body=extra_body)
+        )
 
+    @with_fields
     async def start_agent(
-        self, request: models.AgentRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.AgentRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[AgentFields],
     ) -> models.JobStarted:
         """Start an agent run. Bills credits; never retried after a lost response. See docs/service.md#agent.
 
-        :param request: only `prompt` is required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `prompt` is required.
         :param extra_body: merged into the body unchecked.
         """
-        return await self._execute(Call.of(endpoints.START_AGENT, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.START_AGENT, request, fields, extra_body=extra_body))
 
     async def job_status(
         self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
@@ -215,11 +242,17 @@ class JobOperations(Operations):
         """Return the team's running crawls. Their options may contain headers of page requests."""
         return await self._execute(Call(endpoints.ACTIVE_CRAWLS))
 
-    async def crawl_params(self, request: models.CrawlParamsRequest | Body) -> models.CrawlParamsResponse:
+    @with_fields
+    async def crawl_params(
+        self,
+        request: models.CrawlParamsRequest | Body | None = None,
+        **fields: Unpack[CrawlParamsFields],
+    ) -> models.CrawlParamsResponse:
         """Return the crawl options that the service derives from a prompt, without starting a crawl.
 
         See docs/service.md#crawl-preview.
 
-        :param request: `url` and `prompt`, both required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. `url` and `prompt` are
+            required.
         """
-        return await self._execute(Call.of(endpoints.CRAWL_PARAMS_PREVIEW, request))
+        return await self._execute(Call.of(endpoints.CRAWL_PARAMS_PREVIEW, request, fields))

@@ -6,16 +6,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, MonitorPages
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.hooks.signatures import with_fields
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
+    from typing_extensions import Unpack
+
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
+    from airflow_provider_webdata.hooks.fields import (
+        MonitorCreateFields,
+        MonitorUpdateFields,
+    )
 
 
 def _list_monitors(*, limit: int | None, offset: int | None) -> Call[models.MonitorListResponse]:
@@ -37,15 +44,23 @@ def _of_monitor(endpoint: Endpoint[ResponseT], monitor_id: str) -> Call[Response
 class MonitorOperations(Operations):
     """Monitors."""
 
+    @with_fields
     async def create_monitor(
-        self, request: models.MonitorCreateRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.MonitorCreateRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[MonitorCreateFields],
     ) -> models.Monitor:
         """Create a monitor. Never retried after a lost response, because names are not unique.
 
-        :param request: docs/service.md#monitor-fields; name, schedule, and targets are required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. See
+            docs/service.md#monitor-fields; name, schedule, and targets are required.
         :param extra_body: merged into the body unchecked.
         """
-        return (await self._execute(Call.of(endpoints.CREATE_MONITOR, request, extra_body=extra_body))).data
+        return (
+            await self._execute(Call.of(endpoints.CREATE_MONITOR, request, fields, extra_body=extra_body))
+        ).data
 
     async def list_monitors(
         self, *, limit: int | None = None, offset: int | None = None
@@ -73,23 +88,30 @@ class MonitorOperations(Operations):
         """
         return (await self._execute(_of_monitor(endpoints.GET_MONITOR, monitor_id))).data
 
+    @with_fields
     async def update_monitor(
         self,
         monitor_id: str,
         request: models.MonitorUpdateRequest | Body | None = None,
         *,
         extra_body: Body | None = None,
+        **fields: Unpack[MonitorUpdateFields],
     ) -> models.Monitor:
         """Update a monitor; omitted fields are unchanged. See docs/service.md#monitor-update.
 
         `targets` replaces the entire array, and a target without its `id` loses its page history.
 
         :param monitor_id: the monitor's UUID.
-        :param request: the fields to change.
+        :param request: the fields as a mapping or a model, in place of keyword arguments.
         :param extra_body: merged into the body unchecked; can be given without `request`.
         """
+        if request is None and not fields and not extra_body:
+            raise InvalidRequestError(
+                endpoints.UPDATE_MONITOR.label,
+                ["pass the fields to change, such as goal=... or targets=[...]"],
+            )
         path = {"monitor_id": monitor_id}
-        call = Call.of(endpoints.UPDATE_MONITOR, request, path=path, extra_body=extra_body)
+        call = Call.of(endpoints.UPDATE_MONITOR, request, fields or None, path=path, extra_body=extra_body)
         return (await self._execute(call)).data
 
     async def delete_monitor(self, monitor_id: str) -> models.DeleteResponse:

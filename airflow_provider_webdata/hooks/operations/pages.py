@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import PageError, trimmed
 from airflow_provider_webdata.api.models.base import ResponseModel
 from airflow_provider_webdata.common.item_urls import page_problem, was_fetched
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.hooks.signatures import with_fields
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from airflow_provider_webdata.hooks.fields import (
+        MapFields,
+        ScrapeFields,
+        SearchFields,
+    )
 
 
 def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
@@ -31,31 +43,45 @@ def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
 class PageOperations(Operations):
     """Pages."""
 
+    @with_fields
     async def search(
-        self, request: models.SearchRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.SearchRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[SearchFields],
     ) -> models.SearchResponse:
         """Search the web and, with `scrapeOptions`, scrape the results. Bills credits.
 
-        :param request: docs/service.md#search; only `query` is required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. See docs/service.md#search;
+            only `query` is required.
         :param extra_body: merged into the body unchecked.
         """
-        return await self._execute(Call.of(endpoints.SEARCH, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.SEARCH, request, fields, extra_body=extra_body))
 
+    @with_fields
     async def scrape(
-        self, request: models.ScrapeRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.ScrapeRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[ScrapeFields],
     ) -> models.ScrapeResponse:
         """Scrape one page. Bills credits; never retried after a lost response. See docs/service.md#scrape.
 
         A page whose site responds with 4xx or 5xx is a result too; check `data.metadata.status_code`.
 
-        :param request: `url` and scrape options at the same level; only `url` is required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `url` is required;
+            scrape options are at the same level.
         :param extra_body: merged into the body unchecked.
         :raises ProcessingContinuesError: a large document takes longer. The same call later returns the result, billed
             once. See docs/service.md#large-documents.
         :raises PageError: the page is unavailable: unknown host, invalid certificate, ...
         :raises CacheMissError: the request allows only cached pages, and the page is not cached.
         """
-        return _fetched(await self._execute(Call.of(endpoints.SCRAPE, request, extra_body=extra_body)))
+        return _fetched(
+            await self._execute(Call.of(endpoints.SCRAPE, request, fields, extra_body=extra_body))
+        )
 
     async def get_scrape(self, scrape_id: str) -> models.ScrapeResponse:
         """Return the result of an earlier scrape. Free. See docs/service.md#scrape-result.
@@ -65,12 +91,17 @@ class PageOperations(Operations):
         """
         return _fetched(await self._execute(Call(endpoints.GET_SCRAPE, path={"scrape_id": scrape_id})))
 
+    @with_fields
     async def map(
-        self, request: models.MapRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.MapRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[MapFields],
     ) -> models.MapResponse:
         """List the URLs of a site. Bills a credit; never retried after a lost response. See docs/service.md#map.
 
-        :param request: only `url` is required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `url` is required.
         :param extra_body: merged into the body unchecked.
         """
-        return await self._execute(Call.of(endpoints.MAP, request, extra_body=extra_body))
+        return await self._execute(Call.of(endpoints.MAP, request, fields, extra_body=extra_body))

@@ -15,11 +15,18 @@ from airflow_provider_webdata.api.errors import (
     trimmed,
 )
 from airflow_provider_webdata.api.prices import CATALOG
-from airflow_provider_webdata.hooks.calls import Body, Call, body_for
+from airflow_provider_webdata.hooks.calls import Body, Call, body_for, one_of
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.hooks.signatures import with_fields
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
+
+    from typing_extensions import Unpack
+
+    from airflow_provider_webdata.hooks.fields import (
+        FindToolsFields,
+    )
 
 FIND = "find-tools"
 
@@ -98,14 +105,18 @@ class ProviderOperations(Operations):
         )
         return await self._execute(call)
 
+    @with_fields
     async def find_tools(
-        self, request: models.FindToolsRequest | Body | None = None
+        self,
+        request: models.FindToolsRequest | Body | None = None,
+        **fields: Unpack[FindToolsFields],
     ) -> AsyncIterator[models.DataTool]:
         """Yield capabilities of providers, or providers, groups, or categories, page by page. Free.
 
-        :param request: filters and the `level`. Default: all providers.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Default: all providers.
         """
-        body = body_for(models.FindToolsRequest, request or {}, endpoints.FIND_TOOLS.label)
+        given = one_of(request, fields, endpoints.FIND_TOOLS.label)
+        body = body_for(models.FindToolsRequest, given or {}, endpoints.FIND_TOOLS.label)
         options: Mapping[str, Any] | None = body.to_wire()
         seen: set[str] = set()
         while options is not None:

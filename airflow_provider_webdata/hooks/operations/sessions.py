@@ -5,25 +5,42 @@ URLs that control a browser are secrets: the hooks register them with Airflow's 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import GoneError
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.hooks.signatures import with_fields
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from airflow_provider_webdata.hooks.fields import (
+        ExecuteFields,
+        InteractFields,
+        ScrapeInteractFields,
+    )
 
 
 class SessionOperations(Operations):
     """Browser sessions."""
 
+    @with_fields
     async def open_session(
-        self, request: models.InteractRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.InteractRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[InteractFields],
     ) -> models.InteractSession:
         """Open a browser session, billed by time until it is closed or expires. Never retried after a lost response.
 
-        :param request: docs/service.md#session; set `ttl`, because a session whose response is lost stays open until
-            then.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. See docs/service.md#session;
+            set `ttl`, because a session whose response is lost stays open until then.
         :param extra_body: merged into the body unchecked.
         """
-        session = await self._execute(Call.of(endpoints.OPEN_SESSION, request, extra_body=extra_body))
+        session = await self._execute(Call.of(endpoints.OPEN_SESSION, request, fields, extra_body=extra_body))
         await self._mask(session.secrets())
         return session
 
@@ -36,18 +53,27 @@ class SessionOperations(Operations):
         await self._mask(answer.secrets())
         return answer.sessions
 
+    @with_fields
     async def execute(
-        self, session_id: str, request: models.ExecuteRequest | Body, *, extra_body: Body | None = None
+        self,
+        session_id: str,
+        request: models.ExecuteRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[ExecuteFields],
     ) -> models.ExecuteResult:
         """Run code in a session; never retried after a lost response. Failing code does not raise an exception.
 
         :param session_id: the session's id.
-        :param request: docs/service.md#session; only `code` is required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. See docs/service.md#session;
+            only `code` is required.
         :param extra_body: merged into the body unchecked.
         :return: the result of the code; its `failure()` says whether it succeeded.
         """
         return await self._execute(
-            Call.of(endpoints.EXECUTE, request, path={"session_id": session_id}, extra_body=extra_body)
+            Call.of(
+                endpoints.EXECUTE, request, fields, path={"session_id": session_id}, extra_body=extra_body
+            )
         )
 
     async def close_session(self, session_id: str) -> models.SessionClosed:
@@ -82,12 +108,14 @@ class SessionOperations(Operations):
         path = {"session_id": session_id, "page_id": page_id}
         return (await self._execute(Call(endpoints.REPLAY_PAGE, path=path))).text
 
+    @with_fields
     async def interact_with_scrape(
         self,
         scrape_id: str,
-        request: models.ScrapeInteractRequest | Body,
+        request: models.ScrapeInteractRequest | Body | None = None,
         *,
         extra_body: Body | None = None,
+        **fields: Unpack[ScrapeInteractFields],
     ) -> models.ScrapeInteractResult:
         """Run code or a prompt on the page of an earlier scrape; never retried after a lost response.
 
@@ -95,14 +123,19 @@ class SessionOperations(Operations):
         browser. Failing code does not raise an exception.
 
         :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
-        :param request: docs/service.md#on-the-page-of-a-scrape; `code` or `prompt` is required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. See
+            docs/service.md#on-the-page-of-a-scrape; `code` or `prompt` is required.
         :param extra_body: merged into the body unchecked.
         :return: the outcome; its `failure()` says whether it succeeded.
         :raises ConflictError: the scrape can no longer be repeated (scrape again), or its profile is busy.
         """
         result = await self._execute(
             Call.of(
-                endpoints.INTERACT_WITH_SCRAPE, request, path={"scrape_id": scrape_id}, extra_body=extra_body
+                endpoints.INTERACT_WITH_SCRAPE,
+                request,
+                fields,
+                path={"scrape_id": scrape_id},
+                extra_body=extra_body,
             )
         )
         await self._mask(result.secrets())

@@ -11,9 +11,16 @@ from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import InvalidResponseError
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
+from airflow_provider_webdata.hooks.signatures import with_fields
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+
+    from typing_extensions import Unpack
+
+    from airflow_provider_webdata.hooks.fields import (
+        ThreatPolicyFields,
+    )
 
 
 class TeamOperations(Operations):
@@ -59,16 +66,22 @@ class TeamOperations(Operations):
         """
         return (await self._execute(Call(endpoints.THREAT_POLICY))).data
 
+    @with_fields
     async def replace_threat_policy(
-        self, request: models.ThreatPolicyRequest | Body, *, extra_body: Body | None = None
+        self,
+        request: models.ThreatPolicyRequest | Body | None = None,
+        *,
+        extra_body: Body | None = None,
+        **fields: Unpack[ThreatPolicyFields],
     ) -> models.ThreatPolicy:
         """Replace the organization's threat protection policy, and return the new policy.
 
-        :param request: only `mode` is required; omitted fields are reset to their defaults.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. Only `mode` is required;
+            omitted fields are reset to their defaults.
         :param extra_body: merged into the body unchecked.
         :raises EntitlementError: the team lacks the feature, the key has no admin rights, or protection is enforced.
         """
-        call = Call.of(endpoints.REPLACE_THREAT_POLICY, request, extra_body=extra_body)
+        call = Call.of(endpoints.REPLACE_THREAT_POLICY, request, fields, extra_body=extra_body)
         return (await self._execute(call)).data
 
     async def activity(

@@ -30,7 +30,7 @@ from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, backoff, is
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.item_urls import scraped, unfetched
 from airflow_provider_webdata.common.numbers import credits_text
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
 from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
 
@@ -245,7 +245,7 @@ class SearchBatch:
         self._total = len(self._pending) + self.tally.settled
         writer = RecordWriter(self._save, self._max_concurrency)
         writing = asyncio.create_task(writer.run())
-        hook = AsyncWebDataHook.of(self._settings, retry_budget=0.0, max_concurrency=self._max_concurrency)
+        hook = WebDataAsyncHook.of(self._settings, retry_budget=0.0, max_concurrency=self._max_concurrency)
         results: asyncio.Queue[_CallResult] = asyncio.Queue()
         try:
             async with hook:
@@ -267,7 +267,7 @@ class SearchBatch:
             raise self._fatal
 
     async def _run_searches(
-        self, hook: AsyncWebDataHook, writer: RecordWriter, results: asyncio.Queue[_CallResult]
+        self, hook: WebDataAsyncHook, writer: RecordWriter, results: asyncio.Queue[_CallResult]
     ) -> None:
         in_flight: set[asyncio.Task[None]] = set()
         reported = time.monotonic()
@@ -367,7 +367,7 @@ class SearchBatch:
         self._ledger.settle(_OPERATION, cost, _OPERATION, unknown=len(prices), reserved=sum(prices))
 
     async def _search(
-        self, hook: AsyncWebDataHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
+        self, hook: WebDataAsyncHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
     ) -> None:
         try:
             answer = await hook.search(query.request, extra_body=self._extra_body)

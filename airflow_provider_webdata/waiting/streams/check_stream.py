@@ -21,7 +21,7 @@ from airflow_provider_webdata.waiting.wait import follow, leave, next_found
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
 
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.policy import PollingPolicy
@@ -83,7 +83,7 @@ async def _monitor_id(hub: Hub, monitor: str) -> str:
     with suppress(ValueError):
         return str(UUID(monitor))
 
-    async def lookup(hook: AsyncWebDataHook) -> list[str]:
+    async def lookup(hook: WebDataAsyncHook) -> list[str]:
         return [
             found.id
             async for found in hook.iter_monitors()

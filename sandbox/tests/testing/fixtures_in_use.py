@@ -64,7 +64,7 @@ def test_another_connection(webdata_sandbox):
     webdata_sandbox.connect("shop", retry_budget=0, timeout=5)
     with WebDataHook("shop") as hook:
         assert hook.get_settings().client.timeout == 5
-        assert hook.search({"query": "coffee"}).data.web
+        assert hook.search(query="coffee").data.web
 
 
 def test_the_service_is_not_called(webdata_sandbox, monkeypatch):
@@ -72,14 +72,14 @@ def test_the_service_is_not_called(webdata_sandbox, monkeypatch):
     monkeypatch.setenv("AIRFLOW_CONN_SHOP", "webdata://:a-real-key@service.example/https")
     text = r"(?s)'shop': host \(Base URL\) is not that of the sandbox.* connect\('shop'\)"
     with WebDataHook("shop") as hook, pytest.raises(Exception, match=text):
-        hook.search({"query": "coffee"})
+        hook.search(query="coffee")
     for deferrable in (False, True):
         crawl = WebDataCrawlOperator(task_id="c", url=PAGE, webdata_conn_id="shop", deferrable=deferrable)
         with pytest.raises(Exception, match=text):
             webdata_sandbox.execute(crawl)
     webdata_sandbox.connect("shop")
     with WebDataHook("shop") as hook:
-        assert hook.search({"query": "coffee"}).data.web
+        assert hook.search(query="coffee").data.web
 
 
 def test_a_proxy_of_the_environment(monkeypatch, request):

@@ -25,11 +25,11 @@ def indexes():
     @task
     def of_the_team() -> dict[str, Any]:
         hook = WebDataHook()
-        hook.replace_threat_policy({"mode": "normal"})
+        hook.replace_threat_policy(mode="normal")
         return {
-            "issues": len(hook.search_developer({"query": "clocks go forward"}).results),
-            "papers": len(hook.search_papers({"query": "rain"}).results),
-            "similar": len(hook.similar_papers("doi:10.5555/rain", {"intent": "rain"}).results or []),
+            "issues": len(hook.search_developer(query="clocks go forward").results),
+            "papers": len(hook.search_papers(query="rain").results),
+            "similar": len(hook.similar_papers("doi:10.5555/rain", intent="rain").results or []),
             "policy": hook.threat_policy().mode,
             "most": hook.concurrency().max_concurrency,
         }

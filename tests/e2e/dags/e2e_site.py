@@ -10,8 +10,8 @@ from typing import Any
 from airflow.sdk import dag
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 
 def hold(context: dict[str, Any], result: Any) -> None:

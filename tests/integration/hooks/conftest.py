@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from tests.support.fault_server import FaultServer, Step, answer
 from tests.support.service import CONNECTION_ID, SANDBOX_KEY, connection_text
 from webdata_sandbox.server import SandboxServer
@@ -40,7 +40,7 @@ def connect(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     return set_connection
 
 
-@pytest.fixture(params=[WebDataHook, AsyncWebDataHook], ids=["blocking", "async"])
+@pytest.fixture(params=[WebDataHook, WebDataAsyncHook], ids=["blocking", "async"])
 def kind_of_hook(request: pytest.FixtureRequest) -> Any:
     return request.param
 

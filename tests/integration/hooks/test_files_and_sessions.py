@@ -233,14 +233,14 @@ async def test_closing(serve: Start) -> None:
                 await settled(getattr(hook, method)(identifier))
     _, hook = serve(failure(410, error="Browser session destroyed."))
     with pytest.raises(ClientError, match="destroyed"):
-        await settled(hook.execute("s", {"code": "1"}))
+        await settled(hook.execute("s", code="1"))
 
 
 @pytest.mark.rule("ok-but-failed")
 async def test_a_job_that_was_refused_with_200(serve: Start) -> None:
     _, hook = serve(failure(200, error="Insufficient credits"))
     with pytest.raises(UnsuccessfulError, match="Insufficient credits"):
-        await settled(hook.start_agent({"prompt": "p"}))
+        await settled(hook.start_agent(prompt="p"))
 
 
 @pytest.mark.rule("session-secrets")
@@ -274,7 +274,7 @@ async def test_a_failure_hides_the_code(serve: Start, caplog: pytest.LogCaptureF
     caplog.set_level(logging.DEBUG)
     _, hook = serve(failure(500, error="x"))
     with pytest.raises(ServerError, match="500") as caught:
-        await settled(hook.execute("s", {"code": f"login('{SECRET}')"}))
+        await settled(hook.execute("s", code=f"login('{SECRET}')"))
     assert SECRET not in f"{caught.value!r} {caught.value} {caplog.text}"
 
 

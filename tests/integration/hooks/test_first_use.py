@@ -13,7 +13,7 @@ from airflow_provider_webdata.api import client as clients
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.waiting.hub import Hub
 from tests.support.fault_server import API_KEY, FaultServer, answer
 
@@ -68,8 +68,8 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 async def test_fifty_first_calls_share_a_client(service: Service, connect: Any, made: list[Any]) -> None:
     """`max_concurrency` bounds them and their connections, and `close` closes all."""
     connect(service.url, API_KEY, max_concurrency=10)
-    async with AsyncWebDataHook() as hook:
-        found = await asyncio.gather(*(hook.search({"query": f"q {n}"}) for n in range(FIRST_CALLS)))
+    async with WebDataAsyncHook() as hook:
+        found = await asyncio.gather(*(hook.search(query=f"q {n}") for n in range(FIRST_CALLS)))
     assert len(found) == FIRST_CALLS
     assert len(made) == 1
     assert made[0].is_closed
@@ -83,7 +83,7 @@ def test_threads_share_a_client(service: Service, connect: Any, made: list[Any])
 
     def first_call(number: int) -> Any:
         together.wait(30)
-        return hook.search({"query": f"q {number}"}).success
+        return hook.search(query=f"q {number}").success
 
     with WebDataHook() as hook, ThreadPoolExecutor(8) as threads:
         assert list(threads.map(first_call, range(8))) == [True] * 8
@@ -95,8 +95,8 @@ def test_threads_share_a_client(service: Service, connect: Any, made: list[Any])
 async def test_the_first_caller_is_cancelled(service: Service, connect: Any, made: list[Any]) -> None:
     """The others get the connection that is being read."""
     connect(service.url, API_KEY)
-    async with AsyncWebDataHook() as hook:
-        calls = [asyncio.create_task(hook.search({"query": f"q {n}"})) for n in range(3)]
+    async with WebDataAsyncHook() as hook:
+        calls = [asyncio.create_task(hook.search(query=f"q {n}")) for n in range(3)]
         await asyncio.sleep(0)
         calls[0].cancel()
         first, *others = await asyncio.gather(*calls, return_exceptions=True)
@@ -109,12 +109,12 @@ async def test_the_first_caller_is_cancelled(service: Service, connect: Any, mad
 async def test_a_failed_read_is_not_kept(service: Service, connect: Any, made: list[Any]) -> None:
     """All waiting calls get its error; the next call reads the connection again."""
     connect(service.url, "Bearer key")
-    async with AsyncWebDataHook() as hook:
+    async with WebDataAsyncHook() as hook:
         calls = (hook.credit_usage() for _ in range(3))
         failed = await asyncio.gather(*calls, return_exceptions=True)
         assert [type(error) for error in failed] == [ConfigurationError] * 3
         connect(service.url, API_KEY)
-        assert (await hook.search({"query": "q"})).success
+        assert (await hook.search(query="q")).success
     assert len(made) == 1
 
 
@@ -122,11 +122,11 @@ async def test_a_failed_read_is_not_kept(service: Service, connect: Any, made: l
 async def test_a_call_while_the_hook_closes(service: Service, connect: Any) -> None:
     """It gets another client, which the next `close` closes."""
     connect(service.url, API_KEY)
-    hook = AsyncWebDataHook()
-    await hook.search({"query": "q"})
+    hook = WebDataAsyncHook()
+    await hook.search(query="q")
     closing = asyncio.create_task(hook.close())
     await asyncio.sleep(0)
-    assert (await hook.search({"query": "q"})).success
+    assert (await hook.search(query="q")).success
     await closing
     client = await hook.get_conn()
     assert not client.is_closed

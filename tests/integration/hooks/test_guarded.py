@@ -23,7 +23,7 @@ from airflow_provider_webdata.api.models import DataTool
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import Call
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from tests.integration.hooks.conftest import one_hook
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import answer, reset
@@ -196,7 +196,7 @@ async def test_code_runs_in_a_session_of_the_guard(hook: Any, sandbox: Any) -> N
     with pytest.raises(CallRefusedError, match="accepts no extra_body"):
         await settled(guarded.execute(session.id, {"code": "1"}, extra_body={"timeout": 1}))
     assert (await settled(guarded.execute(session.id, {"code": "1"}))).success
-    other = await settled(hook.open_session({"ttl": 60}))
+    other = await settled(hook.open_session(ttl=60))
     with pytest.raises(CallRefusedError, match="this guarded hook did not open the session"):
         await settled(guarded.execute(other.id, {"code": "1"}))
     await settled(guarded.close())
@@ -455,7 +455,7 @@ async def test_concurrent_calls_do_not_exceed_a_cap(sandbox: Any, connect: Any) 
     connect(sandbox.url, sandbox.api_key)
     request = {"url": PAGE, **BOUNDED}
 
-    async with AsyncWebDataHook().guarded(max_credits=10) as guarded:
+    async with WebDataAsyncHook().guarded(max_credits=10) as guarded:
         found = await asyncio.gather(*(guarded.scrape(request) for _ in range(8)), return_exceptions=True)
     assert sum(not isinstance(one, CallRefusedError) for one in found) == 2
 

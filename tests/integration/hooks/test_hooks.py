@@ -12,7 +12,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError, InvalidReque
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.operations import monitors
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from tests.support.service import NEVER
 from tests.support.waiting import settled
 
@@ -36,7 +36,7 @@ async def test_every_operation(hook, sandbox):
     sandbox.control.set_page(
         "https://zeppelin.example/", markdown="# Zeppelin\n\nAn airship.", title="Zeppelin"
     )
-    found = await settled(hook.search({"query": "zeppelin", "limit": "3"}, extra_body={"origin": "test"}))
+    found = await settled(hook.search(query="zeppelin", limit="3", extra_body={"origin": "test"}))
     assert [item.url for item in found.data.web] == ["https://zeppelin.example/"]
     assert sandbox.control.requests("/v2/search")[0]["body"] == {
         "query": "zeppelin",
@@ -47,7 +47,7 @@ async def test_every_operation(hook, sandbox):
     monitor = await settled(hook.create_monitor(MONITOR))
     assert (await settled(hook.get_monitor(monitor.id))).name == "m"
     assert [item.id for item in await settled(hook.list_monitors(limit=1, offset=0))] == [monitor.id]
-    changed = await settled(hook.update_monitor(monitor.id, {"name": "n"}, extra_body={"retentionDays": 5}))
+    changed = await settled(hook.update_monitor(monitor.id, name="n", extra_body={"retentionDays": 5}))
     assert (changed.name, changed.retention_days) == ("n", 5)
     check = await settled(hook.run_monitor(monitor.id))
     sandbox.control.settle()
@@ -117,7 +117,7 @@ async def test_all_pages_of_a_check_once(hook, sandbox, monkeypatch, quirks):
     urls = [f"https://pages.example/{number}" for number in range(25)]
     for url in urls:
         sandbox.control.set_page(url, markdown=f"# {url}")
-    monitor = await settled(hook.create_monitor({**MONITOR, "targets": [{"type": "scrape", "urls": urls}]}))
+    monitor = await settled(hook.create_monitor(**MONITOR, targets=[{"type": "scrape", "urls": urls}]))
     check = await settled(hook.run_monitor(monitor.id))
     sandbox.control.settle()
     sandbox.control.set_quirks(quirks)
@@ -181,7 +181,7 @@ async def test_as_context_manager(connect):
     with WebDataHook() as blocking:
         client = blocking.get_conn()
     assert client.is_closed
-    async with AsyncWebDataHook() as other:
+    async with WebDataAsyncHook() as other:
         other_client = await other.get_conn()
     assert other_client.is_closed
 

@@ -52,12 +52,12 @@ async def test_each_start(serve: Any) -> None:
     started = {"success": True, "id": JOB, "url": f"https://x/v2/crawl/{JOB}", "invalidURLs": ["x"]}
     server, hook = serve(started)
     crawl = await settled(
-        hook.start_crawl({"url": "https://a.example", "limit": 5}, extra_body={"new": 1}, idempotency_key=JOB)
+        hook.start_crawl(url="https://a.example", limit=5, extra_body={"new": 1}, idempotency_key=JOB)
     )
     assert (crawl.id, crawl.invalid_urls) == (JOB, ["x"])
     batch = models.BatchScrapeRequest(urls=["https://a.example"], ignore_invalid_urls=True)
     assert (await settled(hook.start_batch_scrape(batch, extra_body={"new": 2}))).id == JOB
-    assert (await settled(hook.start_agent({"prompt": "p"}, extra_body={"new": 3}))).id == JOB
+    assert (await settled(hook.start_agent(prompt="p", extra_body={"new": 3}))).id == JOB
     assert calls_of(server) == [("POST", f"/v2/{path}") for path in ("crawl", "batch/scrape", "agent")]
     assert [json.loads(request.body) for request in server.requests] == [
         {"url": "https://a.example", "limit": 5, "new": 1},
@@ -161,7 +161,7 @@ async def test_running_crawls_and_a_preview(serve: Any) -> None:
     )
     (crawl,) = (await settled(hook.active_crawls())).crawls
     assert (crawl.id, crawl.created_at) == (JOB, "now")
-    params = await settled(hook.crawl_params({"url": "https://a.example", "prompt": "the blog"}))
+    params = await settled(hook.crawl_params(url="https://a.example", prompt="the blog"))
     assert (params.data.limit, params.data.max_depth, params.warning) == (5, 2, "w")
     assert calls_of(server) == [("GET", "/v2/crawl/active"), ("POST", "/v2/crawl/params-preview")]
     await settled(hook.close())

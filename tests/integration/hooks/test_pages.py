@@ -36,7 +36,7 @@ async def test_a_scrape_and_its_stored_result(serve: Any) -> None:
 @pytest.mark.rule("metadata-not-fetched")
 async def test_a_page_that_was_not_fetched_is_an_error(serve: Any) -> None:
     _, hook = serve({"success": True, "data": UNFETCHED})
-    for call in (lambda: hook.scrape({"url": "http://nohost.example.net/x"}), lambda: hook.get_scrape(JOB)):
+    for call in (lambda: hook.scrape(url="http://nohost.example.net/x"), lambda: hook.get_scrape(JOB)):
         with pytest.raises(
             errors.PageError,
             match=r"nohost\.example\.net/x could not be fetched: Network Connect Timeout Error \(status 599\)",
@@ -57,7 +57,7 @@ async def test_a_document_that_takes_long(serve: Any) -> None:
     body = {"success": False, "code": "SCRAPE_TIMEOUT", "error": "slow", "details": details}
     server, hook = serve(answer(408, json.dumps(body)))
     with pytest.raises(errors.ProcessingContinuesError) as caught:
-        await settled(hook.scrape({"url": "https://a.example/large.pdf"}))
+        await settled(hook.scrape(url="https://a.example/large.pdf"))
     assert (caught.value.pages, caught.value.retry_after) == (900, 300.0)
     assert len(server.requests) == 1
     await settled(hook.close())
@@ -66,7 +66,7 @@ async def test_a_document_that_takes_long(serve: Any) -> None:
 @pytest.mark.rule("map-links")
 async def test_map(serve: Any) -> None:
     server, hook = serve({"success": True, "links": ["https://a.example", {"url": "https://a.example/b"}]})
-    found = await settled(hook.map({"url": "https://a.example", "limit": "5"}, extra_body={"new": 1}))
+    found = await settled(hook.map(url="https://a.example", limit="5", extra_body={"new": 1}))
     assert [link.url for link in found.links] == ["https://a.example", "https://a.example/b"]
     assert calls_of(server) == [("POST", "/v2/map")]
     assert json.loads(server.requests[0].body) == {"url": "https://a.example", "limit": 5, "new": 1}
@@ -76,11 +76,11 @@ async def test_map(serve: Any) -> None:
 async def test_an_invalid_request_names_field_and_rule(serve: Any) -> None:
     server, hook = serve({})
     for call, words in (
-        (lambda: hook.scrape({"url": "https://a.example", "timeout": 5}), "timeout"),
-        (lambda: hook.map({"url": "https://a.example", "limit": 0}), "limit"),
+        (lambda: hook.scrape(url="https://a.example", timeout=5), "timeout"),
+        (lambda: hook.map(url="https://a.example", limit=0), "limit"),
         (lambda: hook.start_crawl({"url": "https://a.example", "maxDepth": 2}), "maxDiscoveryDepth"),
-        (lambda: hook.start_batch_scrape({"urls": []}), "urls"),
-        (lambda: hook.crawl_params({"url": "https://a.example"}), "prompt"),
+        (lambda: hook.start_batch_scrape(urls=[]), "urls"),
+        (lambda: hook.crawl_params(url="https://a.example"), "prompt"),
         (lambda: hook.get_scrape(""), "scrape_id"),
     ):
         with pytest.raises(errors.InvalidRequestError, match=words):

@@ -17,7 +17,7 @@ from airflow_provider_webdata.api.file_transfer import FileTransfer
 from airflow_provider_webdata.api.models import parse as parse_models
 from airflow_provider_webdata.api.multipart import Upload
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from tests.integration.hooks.conftest import one_hook
 from tests.support.fault_server import FaultServer, answer, drip
 from tests.support.waiting import settled
@@ -45,9 +45,9 @@ WAYS: list[Any] = [
     pytest.param(WebDataHook, [], len(HTML), "auto", FORM, id="auto-form"),
     pytest.param(WebDataHook, [], len(HTML) - 1, "auto", REFERENCE, id="auto-reference"),
     pytest.param(WebDataHook, ["upload-form"], len(HTML), "reference", REFERENCE, id="reference-form"),
-    pytest.param(AsyncWebDataHook, [], len(HTML), "reference", REFERENCE, id="reference-async"),
-    pytest.param(AsyncWebDataHook, ["upload-form"], 1, "auto", REFERENCE, id="reference-form-async"),
-    pytest.param(AsyncWebDataHook, [], len(HTML), "form", FORM, id="form-async"),
+    pytest.param(WebDataAsyncHook, [], len(HTML), "reference", REFERENCE, id="reference-async"),
+    pytest.param(WebDataAsyncHook, ["upload-form"], 1, "auto", REFERENCE, id="reference-form-async"),
+    pytest.param(WebDataAsyncHook, [], len(HTML), "form", FORM, id="form-async"),
 ]
 
 

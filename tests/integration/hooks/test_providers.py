@@ -67,7 +67,7 @@ async def test_a_lost_answer_is_not_billed_twice(sandbox: SandboxServer, hook: A
 @pytest.mark.rule("find-tools-call", "find-tools-page", "find-tools-contract")
 async def test_the_catalog(sandbox: SandboxServer, hook: Any) -> None:
     before = sandbox.control.state()["credits"]
-    tools = await listed(hook.find_tools({"level": "tools", "limit": 2}))
+    tools = await listed(hook.find_tools(level="tools", limit=2))
     assert len(tools) == 5
     assert not tools[0].is_complete
     assert len(sandbox.control.requests("/v2/scrape")) == 3

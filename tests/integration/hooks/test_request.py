@@ -23,7 +23,7 @@ def hook(kind_of_hook: Any, sandbox: Any, connect: Any) -> Any:
 
 
 async def test_calls_of_the_sandbox(hook: Any, sandbox: Any) -> None:
-    found = await settled(hook.search({"query": "river", "limit": 1}))
+    found = await settled(hook.search(query="river", limit=1))
     path = f"/v2/search/{found.id}/feedback"
     told = await settled(hook.request("POST", path, json=FEEDBACK, billed=False))
     assert (told["success"], told["creditsRefunded"]) == (True, 1)

@@ -63,7 +63,7 @@ async def test_a_file_that_takes_too_long(hook, sandbox):
 @pytest.mark.rule("agent-answer", "agent-status", "agent-cancel-ended")
 async def test_an_agent_run(hook, sandbox):
     sandbox.control.configure(step_seconds=60)
-    started = await settled(hook.start_agent({"prompt": "title", "urls": [PAGE], "schema": KIND}))
+    started = await settled(hook.start_agent(prompt="title", urls=[PAGE], schema=KIND))
     assert (await settled(hook.job_status("agent", started.id))).status == "processing"
     assert await settled(hook.cancel_job("agent", started.id)) is True
     sandbox.control.advance(60)
@@ -73,15 +73,13 @@ async def test_an_agent_run(hook, sandbox):
 
 @pytest.mark.rule("session-answer", "session-list", "session-close")
 async def test_a_session(hook, sandbox):
-    session = await settled(hook.open_session({"ttl": 60, "activity_ttl": 30}))
+    session = await settled(hook.open_session(ttl=60, activity_ttl=30))
     assert len(list(session.secrets())) == 2
     assert [item.id for item in await settled(hook.list_sessions(status="active"))] == [session.id]
     opened = f'await page.goto("{PAGE}")\nconsole.log(await page.title())'
-    result = await settled(hook.execute(session.id, {"code": opened, "language": "node", "timeout": 5}))
+    result = await settled(hook.execute(session.id, code=opened, language="node", timeout=5))
     assert (result.stdout, result.failure()) == ("Airship\n", None)
-    failed = await settled(
-        hook.execute(session.id, {"code": 'throw new Error("no wind")', "language": "node"})
-    )
+    failed = await settled(hook.execute(session.id, code='throw new Error("no wind")', language="node"))
     assert "no wind" in failed.failure()
     closed = await settled(hook.close_session(session.id))
     assert closed.credits_billed >= 2
@@ -94,25 +92,25 @@ async def test_a_session(hook, sandbox):
 @pytest.mark.rule("scrape-profile", "session-profile")
 @one_hook
 async def test_a_profile_has_one_saving_session(hook):
-    first = await settled(hook.open_session({"ttl": 60, "profile": {"name": "p"}}))
+    first = await settled(hook.open_session(ttl=60, profile={"name": "p"}))
     with pytest.raises(ConflictError):
-        await settled(hook.open_session({"ttl": 60, "profile": {"name": "p"}}))
+        await settled(hook.open_session(ttl=60, profile={"name": "p"}))
     await settled(hook.close_session(first.id))
 
 
 @pytest.mark.rule("scrape-interact", "scrape-interact-stop")
 async def test_on_the_page_of_a_scrape(hook):
-    page = await settled(hook.scrape({"url": PAGE}))
+    page = await settled(hook.scrape(url=PAGE))
     scrape_id = page.data.metadata.scrape_id
     code = {"code": "console.log(await page.title())", "language": "node", "timeout": 5}
     result = await settled(hook.interact_with_scrape(scrape_id, code))
     assert (result.stdout, result.failure()) == ("Airship\n", None)
     assert len(list(result.secrets())) == 2
-    failed = await settled(hook.interact_with_scrape(scrape_id, {**code, "code": "process.exit(3)"}))
+    failed = await settled(hook.interact_with_scrape(scrape_id, **code, code="process.exit(3)"))
     assert failed.success is False
     assert failed.exit_code == 3
     assert failed.failure() is not None
-    asked = await settled(hook.interact_with_scrape(scrape_id, {"prompt": "What is the title?"}))
+    asked = await settled(hook.interact_with_scrape(scrape_id, prompt="What is the title?"))
     assert asked.output
     assert (await settled(hook.stop_scrape_interaction(scrape_id))).success is True
     with pytest.raises(NotFoundError):

@@ -69,9 +69,9 @@ async def test_threat_policy(serve: Any) -> None:
     request = models.ThreatPolicyRequest(mode="normal", allow_request_overrides=False)
     assert (await settled(hook.replace_threat_policy(request, extra_body={"new": 1}))).mode == "normal"
     with pytest.raises(errors.InvalidRequestError, match="mode"):
-        await settled(hook.replace_threat_policy({"blacklist": []}))
+        await settled(hook.replace_threat_policy(blacklist=[]))
     with pytest.raises(errors.EntitlementError, match="not enabled"):
-        await settled(hook.replace_threat_policy({"mode": "off"}))
+        await settled(hook.replace_threat_policy(mode="off"))
     assert calls_of(server) == [
         (method, "/v2/team/threat-protection") for method in ("GET", "PUT", "PUT", "PUT")
     ]

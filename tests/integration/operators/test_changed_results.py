@@ -22,11 +22,11 @@ from airflow_provider_webdata.operators.incremental_crawl import WebDataIncremen
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.files.formats import SUFFIXES
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.runs.publishing.compare import Compare
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore, TaskInstance
 from webdata_sandbox.server import SandboxServer

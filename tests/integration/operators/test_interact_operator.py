@@ -251,7 +251,7 @@ def test_closed_when_a_step_is_not_answered(here, connect, fault, step):
     arguments = {"steps": [GO, TITLE]}
     if step == "interact":
         with WebDataHook() as hook:
-            arguments["scrape_id"] = hook.scrape({"url": PAGE}).data.metadata.scrape_id
+            arguments["scrape_id"] = hook.scrape(url=PAGE).data.metadata.scrape_id
     here.control.add_fault(path=f"/v2/.*/{step}$", method="POST", **FAULTS[fault])
     with pytest.raises((WebDataError, AirflowException)) as failed:
         execute(**arguments, rate_limit_timeout=0)
@@ -267,7 +267,7 @@ def test_a_session_whose_opening_was_not_answered_is_found_and_closed(here, faul
     """The one that was opened since; others belong to others. It is opened once."""
     monkeypatch.setattr("airflow_provider_webdata.runs.pages.browser._LOST_SECONDS", 0.5)
     with WebDataHook() as hook:
-        other = hook.open_session({"ttl": 600}).id
+        other = hook.open_session(ttl=600).id
     here.control.clear_requests()
     here.control.add_fault(path=OPEN, method="POST", **FAULTS[fault])
     with pytest.raises(WebDataError):
@@ -322,7 +322,7 @@ def test_a_kill_closes_the_browser_while_code_runs(here, form):
     arguments = {"steps": [GO, {"code": WAIT, "timeout": 120}, TITLE]}
     if form == "scrape":
         with WebDataHook() as hook:
-            arguments["scrape_id"] = hook.scrape({"url": PAGE}).data.metadata.scrape_id
+            arguments["scrape_id"] = hook.scrape(url=PAGE).data.metadata.scrape_id
     operator = made(**arguments)
 
     with (

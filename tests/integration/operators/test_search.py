@@ -12,10 +12,10 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 
 from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.models import SearchRequest
-from airflow_provider_webdata.base.retry_policy import POLICIES_RESCHEDULE
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.policies.retry import POLICIES_RESCHEDULE
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from tests.support.direct import TaskInstance, context_of
@@ -105,7 +105,7 @@ WebDataSearchOperator(task_id="bounded", query="q", webdata_conn_id="bounded", r
 POLICIES = """
 from airflow.sdk import ExceptionRetryPolicy
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.operators.retry import WebDataRetryPolicy
+from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 
 policy = ExceptionRetryPolicy(rules=[])
 WebDataSearchOperator(

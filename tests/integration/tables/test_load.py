@@ -25,7 +25,6 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES
@@ -36,6 +35,7 @@ from airflow_provider_webdata.results.tables.database import Database
 from airflow_provider_webdata.results.tables.errors import LoadError, TableError
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.results.tombstones import MARK, Tombstone
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.integration.tables.conftest import DATABASES, HOOKS, OlderPostgresHook, Target
 from tests.support.direct import TaskInstance, context_of

@@ -264,7 +264,7 @@ def test_fuzz_of_urls(service: FaultServer) -> None:
     with WebDataHook().guarded() as hook:
         for url in urls:
             with no_raw_error(url):
-                hook.scrape({"url": url})
+                hook.scrape(url=url)
     toolset: Any = WebDataToolset()
 
     async def read() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
-from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting import subjects
 from tests.support.service import NEVER
@@ -182,7 +182,7 @@ async def test_a_key_that_is_renewed_while_the_secrets_backend_is_unavailable(
 ) -> None:
     """The service refuses the key while it is asked for the pages of a check."""
     reads: list[str] = []
-    real = AsyncWebDataHook.aget_connection
+    real = WebDataAsyncHook.aget_connection
 
     async def unavailable(conn_id: str) -> Any:
         reads.append(conn_id)
@@ -190,7 +190,7 @@ async def test_a_key_that_is_renewed_while_the_secrets_backend_is_unavailable(
             raise RuntimeError
         return await real(conn_id)
 
-    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(unavailable))
+    monkeypatch.setattr(WebDataAsyncHook, "aget_connection", staticmethod(unavailable))
     page = "https://news.example/"
     world.control.set_page(page, html="<p>one euro</p>")
     monitor = world.monitor(page, goal="Tell me when the price changes.")

@@ -155,16 +155,16 @@ async def test_the_death_of_the_shared_reader_ends_every_wait(
 
 
 async def test_the_connection_is_read_once(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 
     reads: list[str] = []
-    real = AsyncWebDataHook.aget_connection
+    real = WebDataAsyncHook.aget_connection
 
     async def counted(conn_id: str) -> Any:
         reads.append(conn_id)
         return await real(conn_id)
 
-    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(counted))
+    monkeypatch.setattr(WebDataAsyncHook, "aget_connection", staticmethod(counted))
     monitor = world.monitor()
     waits = [for_delivery(f"k{number}") for number in range(50)]
     async with tools.waiting(*waits, *(for_check(monitor) for _ in range(50))):
@@ -173,19 +173,19 @@ async def test_the_connection_is_read_once(world: Any, tools: Any, monkeypatch: 
 
 @pytest.mark.usefixtures("world")
 async def test_failed_calls_cause_few_lookups(monkeypatch: pytest.MonkeyPatch) -> None:
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 
     reads: list[str] = []
-    real = AsyncWebDataHook.aget_connection
+    real = WebDataAsyncHook.aget_connection
 
     async def counted(conn_id: str) -> Any:
         reads.append(conn_id)
         return await real(conn_id)
 
-    async def fail(_: AsyncWebDataHook) -> None:
+    async def fail(_: WebDataAsyncHook) -> None:
         raise ServerError("get monitor", 503, "down")
 
-    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(counted))
+    monkeypatch.setattr(WebDataAsyncHook, "aget_connection", staticmethod(counted))
     hub = Hub.of("webdata_default")
     with hub.mailbox():
         for _ in range(20):
@@ -198,10 +198,10 @@ async def test_a_secrets_backend_that_is_unavailable(
     world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch, logs: list[Any]
 ) -> None:
     """The waits go on once the connection can be read, and read it once. No log line has a secret of the error."""
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 
     reads: list[str] = []
-    real = AsyncWebDataHook.aget_connection
+    real = WebDataAsyncHook.aget_connection
 
     async def unavailable(conn_id: str) -> Any:
         reads.append(conn_id)
@@ -209,7 +209,7 @@ async def test_a_secrets_backend_that_is_unavailable(
             raise RuntimeError("no answer from https://vault.example/?token=hush")
         return await real(conn_id)
 
-    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(unavailable))
+    monkeypatch.setattr(WebDataAsyncHook, "aget_connection", staticmethod(unavailable))
     monitor = world.monitor()
     async with tools.waiting(for_delivery("k1"), for_check(monitor)) as tasks:
         assert not any(task.done() for task in tasks)
@@ -222,12 +222,12 @@ async def test_a_secrets_backend_that_is_unavailable(
 async def test_the_event_of_a_failed_lookup_has_no_secret(
     world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 
     async def unavailable(_: str) -> Any:
         raise RuntimeError("no answer from https://vault.example/?token=hush")
 
-    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(unavailable))
+    monkeypatch.setattr(WebDataAsyncHook, "aget_connection", staticmethod(unavailable))
     wait = for_check(world.monitor(), deadline=time.time() + 2)
     event = await asyncio.wait_for(tools.event_of(wait), 30)
     assert event["status"] == "timeout"
@@ -237,7 +237,7 @@ async def test_the_event_of_a_failed_lookup_has_no_secret(
 
 async def test_a_secrets_backend_that_hangs(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The wait ends at its deadline."""
-    from airflow_provider_webdata.hooks.webdata_async import AsyncWebDataHook
+    from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 
     over = asyncio.Event()
 
@@ -245,7 +245,7 @@ async def test_a_secrets_backend_that_hangs(world: Any, tools: Any, monkeypatch:
         await over.wait()
         raise RuntimeError
 
-    monkeypatch.setattr(AsyncWebDataHook, "aget_connection", staticmethod(hang))
+    monkeypatch.setattr(WebDataAsyncHook, "aget_connection", staticmethod(hang))
     monkeypatch.setattr(waits, "LOOKUP_SECONDS", 0.1)
     event = await asyncio.wait_for(tools.event_of(for_check("m", deadline=time.time() + 0.2)), 10)
     assert event["status"] == "timeout"

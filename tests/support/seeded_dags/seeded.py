@@ -18,11 +18,11 @@ from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonit
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 LAKE = "s3://lake/raw"
 SHOPS = ("kettle filters", "espresso roast 250 g", "burr grinder", "milk frother")

@@ -17,8 +17,8 @@ from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support.direct import TaskInstance, context_of, run
 from tests.support.service import connection_text
 

@@ -22,7 +22,7 @@ from airflow_provider_webdata.operators.monitor import (
 )
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 
 class Plan(BaseModel):
@@ -313,11 +313,11 @@ UNKNOWN = {
     ),
     "of pages": (
         {"query": "q", "formats": ["markdown"]},
-        "unknown argument 'formats'; write scrape_options={'formats': ...}",
+        "unknown argument 'formats'; write scrape_options={\"formats\": ...}",
     ),
     "of how pages are scraped": (
         {"query": "q", "max_age": 0},
-        "'max_age'; write scrape_options={'max_age': ...}",
+        "'max_age'; write scrape_options={\"max_age\": ...}",
     ),
     "of an option": ({"query": "q", "min_items": 3}, "'min_items'; write quality=Quality(min_items=...)"),
     "like nothing": ({"query": "q", "zzzz": 3}, "unknown argument 'zzzz'"),

@@ -11,9 +11,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.runs.load import LoadRun
 from airflow_provider_webdata.runs.mapped import is_shared
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 
 def context_of(dag: DAG, map_index: int, **mapped: Any) -> Any:

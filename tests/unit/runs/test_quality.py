@@ -21,13 +21,13 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.operators.to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.quarantine import publish
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
 from tests.support.tables import each_row
@@ -55,6 +55,9 @@ def context(ti: TaskInstance, day: datetime = DAY) -> Any:
         run_after=day, data_interval_start=day, data_interval_end=day, logical_date=day, partition_key=None
     )
     return context_of(ti, dag_run=dag_run)
+
+
+DATA = [{"type": "json", "prompt": "the color"}]
 
 
 def delivered(
@@ -326,7 +329,13 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
 def test_checks_are_the_first_reason_for_a_failure(tmp_path: Path) -> None:
     """Not the schema, nor a run without changes."""
     schema = {"type": "object", "required": ["colour"]}
-    error, xcom, _ = delivered(PAGES, quality=11, result_schema=schema, on_invalid_result="fail")
+    error, xcom, _ = delivered(
+        PAGES,
+        quality=11,
+        result_schema=schema,
+        on_invalid_result="fail",
+        scrape_options={"formats": DATA},
+    )
     assert "(WD-064)" in str(error)
     assert xcom["validation"]["invalid"] == 10
     changes = Changes(str(tmp_path), on_unchanged="skip")
@@ -361,7 +370,10 @@ PAGED = Quality(blocked=0.1)
 IMPOSSIBLE: list[tuple[type, dict[str, Any], str]] = [
     *(
         (WebDataCrawlOperator, {**CRAWL, **option, "wait_for_completion": False}, "give it to WebDataJobSensor")
-        for option in ({"quality": 5}, {"save_to": "/x.csv"}, {"media_to": "/m"}, {"result_schema": {}})
+        for option in (
+            *({"quality": 5}, {"save_to": "/x.csv"}, {"media_to": "/m"}),
+            {"result_schema": {}, "scrape_options": {"formats": DATA}},
+        )
     ),
     (
         WebDataCrawlOperator,

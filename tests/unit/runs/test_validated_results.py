@@ -268,7 +268,11 @@ def test_pages_have_no_rows() -> None:
 def test_no_message_has_a_secret_of_a_url(caplog: pytest.LogCaptureFixture) -> None:
     wrong = {**PAGES[1], "metadata": {"sourceURL": "https://me:hush@a.example/?access_token=hush"}}
     task = WebDataCrawlOperator(
-        task_id="crawl", url="https://a.example/", result_schema=SCHEMA, on_invalid_result="fail"
+        task_id="crawl",
+        url="https://a.example/",
+        scrape_options={"formats": FORMATS},
+        result_schema=SCHEMA,
+        on_invalid_result="fail",
     )
     run = task._new_run(context_of(TaskInstance()))
     run.publish(Results(iter([wrong]), "document", {"id": "1"}))

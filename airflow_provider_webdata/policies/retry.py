@@ -65,7 +65,7 @@ class WebDataRetryPolicy(_Base):
 
     def serialize(self) -> dict[str, Any]:
         """Return the policy as JSON, without settings."""
-        return {"__type": "airflow_provider_webdata.operators.retry.WebDataRetryPolicy"}
+        return {"__type": "airflow_provider_webdata.policies.retry.WebDataRetryPolicy"}
 
     @classmethod
     def deserialize(cls, data: dict[str, Any]) -> WebDataRetryPolicy:  # noqa: ARG003

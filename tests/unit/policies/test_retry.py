@@ -12,12 +12,12 @@ from airflow.sdk import BaseOperator
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.query import QueryError
 from airflow_provider_webdata.api.retry import reschedule_delay
-from airflow_provider_webdata.base import retry_policy
-from airflow_provider_webdata.base.retry_policy import POLICIES_RESCHEDULE, WebDataRetryPolicy
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS
+from airflow_provider_webdata.policies import retry
+from airflow_provider_webdata.policies.retry import POLICIES_RESCHEDULE, WebDataRetryPolicy
 
 
 def api(cls, status, **more):
@@ -95,7 +95,7 @@ class Decision(NamedTuple):
 @pytest.fixture
 def decide(monkeypatch):
     monkeypatch.setattr(airflow.sdk, "RetryDecision", Decision, raising=False)
-    monkeypatch.setattr(retry_policy, "POLICIES_RESCHEDULE", True)
+    monkeypatch.setattr(retry, "POLICIES_RESCHEDULE", True)
     return lambda error, task=None: WebDataRetryPolicy().evaluate(error, 1, 1, {"task": task})
 
 
@@ -164,7 +164,7 @@ def test_wait(named, least, most):
 @pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="this Airflow asks no policy")
 def test_serialized():
     data = WebDataRetryPolicy().serialize()
-    assert data == {"__type": "airflow_provider_webdata.operators.retry.WebDataRetryPolicy"}
+    assert data == {"__type": "airflow_provider_webdata.policies.retry.WebDataRetryPolicy"}
     assert isinstance(WebDataRetryPolicy.deserialize(data), WebDataRetryPolicy)
 
 

@@ -1,0 +1,5 @@
+"""Transfers, for use in DAG files: results that other tasks wrote, loaded into other systems."""
+
+from airflow_provider_webdata.common.supported_airflow import require_airflow
+
+require_airflow()
