@@ -222,11 +222,12 @@ class WebDataOperator(ServiceTask):
                 f"Pass what the task with `save_to` returned: {name}=task.output"
                 for path in paths[:1]
             ]
+        rendered = self._field_values()
         self._unusable = problems or [
             f"{name}: the template {template!r} rendered to None, which would be sent as text. Provide a value, for "
             "example with `| default('...', true)`, or omit the argument"
             for name, value in written.items()
-            for template in templates_of_none(value, getattr(self, name))
+            for template in templates_of_none(value, rendered.get(name))
         ]
 
     def _field_values(self) -> dict[str, Any]:

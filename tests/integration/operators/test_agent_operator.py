@@ -38,8 +38,8 @@ def test_a_thread_continues(run_dag: Any, sandbox: SandboxServer, tmp_path: Path
     assert done.run["state"] == "success", done.log[-3000:]
     first, why = done.xcom["first.return_value"], done.xcom["why.return_value"]
     assert first["data"]
-    assert (first["threadTurn"], why["threadTurn"]) == (1, 2)
-    assert first["threadId"] == why["threadId"]
+    assert (first["threadTurn"], why["thread_turn"]) == (1, 2)
+    assert first["threadId"] == why["thread_id"]
     assert (why["count"], why["validation"]["checked"]) == (0, 0)
     assert why["message"].startswith("The sandbox has no language model")
     sent = [request["body"] for request in sandbox.control.requests("/v2/agent") if request["body"]]
@@ -64,13 +64,13 @@ def test_a_run_that_asks_says_so(here: SandboxServer, log: Callable[[], str], tm
     }
     outcome = direct.run(WebDataAgentOperator(task_id="ask", **asking))
     asked = outcome.value
-    pending = asked["pendingApproval"]
+    pending = asked["pending_approval"]
     assert (asked["count"], len(pending["calls"])) == (0, 2)
-    assert f"next run of thread {asked['threadId']} with exchange={{'approve': {{'approvalId': " in log()
+    assert f"next run of thread {asked['thread_id']} with exchange={{'approve': {{'approvalId': " in log()
     answered = {
         **asking,
         "save_to": f"{tmp_path}/answered.jsonl",
-        "thread_id": asked["threadId"],
+        "thread_id": asked["thread_id"],
         "exchange": {"approve": {"approvalId": pending["id"], "callIds": [pending["calls"][0]["id"]]}},
     }
     outcome = direct.run(WebDataAgentOperator(task_id="answer", **answered))

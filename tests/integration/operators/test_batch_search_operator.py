@@ -96,10 +96,10 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
     assert [len(result.get("web", [])) for result in value["results"]] == [2, 1, 0]
     assert value["done"] == 3
     assert value["failed"] == value["left"] == []
-    assert value["creditsUsed"] == 4 == sum(result["creditsUsed"] for result in value["results"])
+    assert value["credits_used"] == 4 == sum(result["creditsUsed"] for result in value["results"])
     assert sorted(asked(sandbox)) == ["balloon", "balloon", "nosuchthing", "zeppelin", "zeppelin"]
-    assert {name: done.xcom[f"many.{name}"] for name in ("done", "failed", "left", "creditsUsed")} == {
-        "done": 3, "failed": [], "left": [], "creditsUsed": 4,
+    assert {name: done.xcom[f"many.{name}"] for name in ("done", "failed", "left", "credits_used")} == {
+        "done": 3, "failed": [], "left": [], "credits_used": 4,
     }  # fmt: skip
 
     value = done.xcom["file.return_value"]
@@ -169,8 +169,8 @@ BAD_INPUT = {
     ),
     "bad shared field": ({"queries": ["q"], "limit": "{{ 0 }}"}, ["limit"]),
     "no queries": ({"queries": []}, ["queries: at least one is required"]),
-    "no number": ({"queries": ["q"], "credit_limit": "many"}, ["credit_limit", "many"]),
-    "ratio over one": ({"queries": ["q"], "max_error_ratio": "2"}, ["max_error_ratio", "at most 1"]),
+    "no number": ({"queries": ["q"], "credit_limit": "{{ 'many' }}"}, ["credit_limit", "many"]),
+    "ratio over one": ({"queries": ["q"], "max_error_ratio": "{{ 2 }}"}, ["max_error_ratio", "at most 1"]),
 }
 
 
@@ -190,7 +190,7 @@ def test_the_credit_limit_ends_a_batch_cleanly(here, tmp_path):
     value = execute(
         ti, queries=queries, credit_limit="5", max_concurrency=3, save_to=str(tmp_path / "a.jsonl")
     )
-    assert (value["done"], value["creditsUsed"]) == (2, 4)
+    assert (value["done"], value["credits_used"]) == (2, 4)
     assert value["left"] == ti.xcom["left"] == [{"query": "glider"}, "zeppelin 1"]
     assert sorted(asked(here)) == ["balloon", "zeppelin"]
     rest = execute(queries=value["left"])
@@ -221,7 +221,7 @@ def test_credits_of_earlier_tries_count(here, tmp_path, log):
     with pytest.raises(AirflowException, match="1 of 3"):
         execute(TaskInstance(max_tries=1), save_to=output, **arguments)
     value = execute(TaskInstance(try_number=2, max_tries=1), save_to=output, **arguments)
-    assert (value["done"], value["left"], value["creditsUsed"]) == (2, ["zeppelin"], 4)
+    assert (value["done"], value["left"], value["credits_used"]) == (2, ["zeppelin"], 4)
     assert value["not_begun"] == 1
     assert "1 of 3 searches were not started, because the next one may exceed credit_limit=4" in log()
 
@@ -431,7 +431,7 @@ def test_searches_over_the_room_of_the_service_are_repeated(crowded):
     assert value["done"] == 200
     assert value["failed"] == []
     assert sorted(server.answered) == sorted(queries)
-    assert value["creditsUsed"] == 400
+    assert value["credits_used"] == 400
     assert server.refused > 0
 
 
@@ -534,7 +534,7 @@ def test_a_crash_in_the_middle_costs_nothing_twice(sandbox, child, tmp_path, sig
     assert os.listdir(tmp_path) == ["all.jsonl"]
     spent = 100_000 - sandbox.control.state()["credits"]
     assert spent == 2 * len(asked(sandbox, 200))
-    assert value["creditsUsed"] == 2 * 60
+    assert value["credits_used"] == 2 * 60
 
 
 def test_storage_that_refuses_ends_the_batch(here, tmp_path):

@@ -643,7 +643,7 @@ def test_a_plan_remains_until_airflow_has_stored_the_result(
     push = TaskInstance.xcom_push
 
     def failing(ti: TaskInstance, key: str, value: Any) -> None:
-        if key == "data" and failures:
+        if key == "return_value" and failures:
             raise failures.pop()
         push(ti, key, value)
 

@@ -210,7 +210,7 @@ def on_demand(outcome: Outcome, folder: Path) -> None:
 
 def companies(outcome: Outcome, folder: Path) -> None:
     facts = result(outcome, "companies")
-    assert (facts["creditsUsed"], facts["changes"]["new"]) == (2, 2)
+    assert (facts["credits_used"], facts["changes"]["new"]) == (2, 2)
     assert {row["number"]: row["change"] for row in rows(facts["path"])} == {
         "SC-1001": "new",
         "SC-1002": "new",
@@ -285,7 +285,7 @@ def test_a_new_price_updates_its_row_and_is_reported(
     sandbox.control.set_page("https://shop.example/kettles", html)
     outcome = cook(WATCH)
     assert result(outcome, "alert") == ["Gooseneck kettle: 69.5 EUR"]
-    assert outcome.xcom["load.loaded"] == 1
+    assert outcome.xcom["load.return_value"]["loaded"] == 1
     with sqlite3.connect(tmp_path / "warehouse.db") as warehouse:
         prices = dict(warehouse.execute("SELECT json_name, json_offers ->> 'price' FROM prices"))
     assert prices["Gooseneck kettle"] == 69.5
@@ -337,7 +337,7 @@ def test_a_nightly_crawl_updates_and_deletes_rows(
             AIRFLOW_CONN_WAREHOUSE=url.replace("postgresql:", "postgres:"),
         )
         assert outcome.run["state"] == "success", outcome.log[-4000:]
-        loads.append((outcome.xcom["load.loaded"], outcome.xcom["load.deleted"], len(rows())))
+        loads.append((outcome.xcom["load.return_value"]["loaded"], outcome.xcom["load.return_value"]["deleted"], len(rows())))
         return outcome
 
     loads: list[tuple[int, int, int]] = []

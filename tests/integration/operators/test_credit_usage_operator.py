@@ -56,10 +56,10 @@ def test_guards_in_a_real_airflow(run_dag, sandbox):
     }
     assert done.ended("low") == ("failed", 1)
     value = done.xcom["guard.return_value"]
-    assert value["remainingCredits"] == done.xcom["guard.remainingCredits"] == 1234
+    assert value["remainingCredits"] == done.xcom["guard.remaining_credits"] == 1234
     assert {"planCredits", "billingPeriodStart", "billingPeriodEnd"} <= value.keys()
     assert "Credits left: 1234" in done.log_of("guard")
-    assert done.xcom["low.remainingCredits"] == done.xcom["skip.remainingCredits"] == 99
+    assert done.xcom["low.remaining_credits"] == done.xcom["skip.remaining_credits"] == 99
 
 
 # remaining, plan, arguments, error, words
@@ -87,7 +87,7 @@ def test_guard(here, log, remaining, plan, arguments, error, words):
     else:
         with pytest.raises(error, match=words):
             direct.execute(task, context_of(ti))
-        assert ti.xcom["remainingCredits"] == remaining
+        assert ti.xcom["remaining_credits"] == remaining
 
 
 UNKNOWN = {

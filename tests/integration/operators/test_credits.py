@@ -263,7 +263,7 @@ def test_a_job_that_the_attempt_itself_started_is_not_saved(
     monkeypatch.setattr(start, "LISTED_AFTER", timedelta(0))
     # The service does not lag here.
     for name in ("until_found", "until_visible"):
-        monkeypatch.setattr(start, name, partial(getattr(start, name), seconds=0.0))
+        monkeypatch.setattr(start, name, partial(getattr(start, name), replica_wait=0.0))
     here.control.add_fault(fault, path="/v2/crawl$", method="POST", times=None)
     store = StateStore()
     for number, expected in enumerate(attempts, 1):
@@ -516,7 +516,7 @@ def lose_first_answer(context):
         raise OSError("the disk is full")
 
     task = context["task"]
-    task.__dict__.pop("new_run", None)
+    task.__dict__.pop("_new_run", None)
     new_run = task._new_run
 
     def failing_run(context):
@@ -525,7 +525,7 @@ def lose_first_answer(context):
         return run
 
     if context["ti"].try_number == 1:
-        task.__dict__["new_run"] = failing_run
+        task.__dict__["_new_run"] = failing_run
 """
     more = "retries=1, retry_delay=datetime.timedelta(0), on_execute_callback=lose_first_answer"
     done = run_dag(f"WebDataSearchOperator(task_id='t', query='river', {more})", before)

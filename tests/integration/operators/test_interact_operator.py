@@ -65,7 +65,7 @@ def test_steps_in_a_real_airflow(run_dag, sandbox):
         )
         scrape = WebDataScrapeOperator(task_id="scrape", url="{PAGE}")
         on_page = WebDataInteractOperator(
-            task_id="on_page", scrape_id="{{{{ ti.xcom_pull('scrape', key='scrapeId') }}}}",
+            task_id="on_page", scrape_id="{{{{ ti.xcom_pull('scrape', key='scrape_id') }}}}",
             steps=["console.log(page.url())", {{"prompt": "Say what floats"}}],
         )
         fails = WebDataInteractOperator(task_id="fails", steps=[{GO!r}, "process.exit(3)", {TITLE!r}])
@@ -82,7 +82,7 @@ def test_steps_in_a_real_airflow(run_dag, sandbox):
     assert value["steps"][1]["stdout"].strip() == "Airship"
     assert "result" not in value["steps"][1]
     assert value["sessionId"] == session["id"]
-    assert value["creditsBilled"] == session["creditsBilled"] == done.xcom["browse.creditsBilled"] == 2
+    assert value["creditsBilled"] == session["creditsBilled"] == 2
     assert value["sessionDurationMs"] == session["sessionDurationMs"]
     opened = sandbox.control.requests(OPEN, "POST")[0]
     assert opened["body"] == {"ttl": 600, "activityTtl": 120, "profile": {"name": "p"}}
@@ -90,7 +90,7 @@ def test_steps_in_a_real_airflow(run_dag, sandbox):
 
     assert done.state("on_page") == "success"
     value = done.xcom["on_page.return_value"]
-    assert value["scrapeId"] == done.xcom["scrape.scrapeId"]
+    assert value["scrapeId"] == done.xcom["scrape.scrape_id"]
     assert value["steps"][0]["stdout"].strip() == PAGE
     assert "It floats" in value["steps"][1]["output"]
     assert value["creditsBilled"] == 7
@@ -98,7 +98,7 @@ def test_steps_in_a_real_airflow(run_dag, sandbox):
     assert done.state("fails") == "failed"
     assert "step 2 of 3 failed: it exited with code 3" in done.log_of("fails")
     assert [step["exitCode"] for step in done.xcom["fails.steps"]] == [0, 3]
-    assert done.xcom["fails.creditsBilled"] == 2
+    assert done.xcom["fails.credits_billed"] == 2
     assert len(sandbox.control.requests(f"/v2/interact/{failed['id']}/execute")) == 2
 
     for url in (session["cdpUrl"], session["interactiveLiveViewUrl"], page["cdpUrl"]):

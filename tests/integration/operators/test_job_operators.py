@@ -61,7 +61,7 @@ def special(operator, method, act):
     '''Return a class of operators that act, once, before a method.'''
     left = [act]
 
-    def new_run(self, context):
+    def _new_run(self, context):
         run = super(made, self)._new_run(context)
         real = getattr(run, method)
 
@@ -73,7 +73,7 @@ def special(operator, method, act):
         setattr(run, method, once)
         return run
 
-    made = type(operator)(operator.__name__, (operator,), {"new_run": new_run})
+    made = type(operator)(operator.__name__, (operator,), {"_new_run": _new_run})
     return made
 
 def die():

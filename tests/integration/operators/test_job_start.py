@@ -116,7 +116,7 @@ class Task:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look up once: here the service does not lag."""
     for name in ("until_found", "until_visible"):
-        monkeypatch.setattr(job_start, name, partial(getattr(job_start, name), seconds=0.0))
+        monkeypatch.setattr(job_start, name, partial(getattr(job_start, name), replica_wait=0.0))
     monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(0))
 
 

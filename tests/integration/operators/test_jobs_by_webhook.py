@@ -71,7 +71,7 @@ def hear(runner: Runner) -> Runner:
 def test_jobs_of_all_kinds(hear: Runner) -> None:
     """They are polled when the wait begins, when the delivery comes, and when the result is read."""
     hear.sandbox.control.configure(page_seconds=1, step_seconds=0.5)
-    sensor = f"WebDataJobSensor(task_id='wait', kind='crawl', job_id=job.output, {HEAR.format(300)})"
+    sensor = f"WebDataJobSensor(task_id='wait', kind='crawl', job_id=job.output, {HEAR})"
     started = task("crawl", "wait_for_completion=False").replace("'crawl'", "'started'")
     done = hear.run(*map(task, KINDS), f"job = {started}", sensor)
     assert done.run["state"] == "success", done.log[-5000:]
@@ -135,7 +135,7 @@ def test_pages_that_fail_and_urls_that_are_dropped(here: SandboxServer) -> None:
     result = outcome.xcom["return_value"]
     assert [page["metadata"]["sourceURL"] for page in result["data"]] == ["https://half.example/good"]
     assert [page["url"] for page in result["errors"]["pages"]] == ["https://half.example/bad"]
-    assert outcome.xcom["invalidURLs"] == ["https://nowhere/"]
+    assert outcome.xcom["invalid_urls"] == ["https://nowhere/"]
 
 
 @pytest.mark.rule("parts-next")

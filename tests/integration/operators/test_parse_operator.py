@@ -46,7 +46,7 @@ def test_a_file_in_a_real_airflow(run_dag, sandbox, report):
     )
     assert done.run["state"] == "success"
     assert "Wheat is up." in done.xcom["parse.return_value"]["markdown"]
-    assert done.xcom["parse.creditsUsed"] == 1
+    assert done.xcom["parse.credits_used"] == 1
     (sent,) = sandbox.control.requests(PARSE)
     assert sent["body"]["file"]["filename"] == "report.html"
     assert sent["body"]["file"]["sha256"] == SHA256

@@ -142,7 +142,7 @@ def test_an_error_of_one_call_is_an_item(here: SandboxServer, tmp_path: Path) ->
         "error": {"code": "not_found", "message": "There is no symbol 'NONE'", "status": 404},
     }
     assert [item["call"] for item in items] == [0] * 5 + [1] + [2] * 2
-    assert (outcome.value["failed"], outcome.value["creditsUsed"]) == (1, 7)
+    assert (outcome.value["failed"], outcome.value["credits_used"]) == (1, 7)
     assert len(executions(here)) == 1
 
 
@@ -156,7 +156,7 @@ def test_too_many_errors_fail_the_task_after_delivery(here: SandboxServer, tmp_p
     )
     assert "(WD-033)" in str(outcome.error)
     assert len(path.read_text().splitlines()) == 6
-    assert outcome.xcom["return_value"]["creditsUsed"] == 5
+    assert outcome.xcom["return_value"]["credits_used"] == 5
 
 
 @pytest.mark.rule("provider-request-id")

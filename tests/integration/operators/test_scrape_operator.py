@@ -57,9 +57,9 @@ def test_documents_in_a_real_airflow(run_dag, sandbox, tmp_path):
     document = done.xcom["scrape.return_value"]
     assert "It floats." in document["markdown"]
     assert done.xcom["title.return_value"] == "Airship"
-    assert done.xcom["scrape.scrapeId"] == document["metadata"]["scrapeId"]
-    assert done.xcom["scrape.statusCode"] == 200
-    assert done.xcom["scrape.creditsUsed"] == document["metadata"]["creditsUsed"]
+    assert done.xcom["scrape.scrape_id"] == document["metadata"]["scrapeId"]
+    assert done.xcom["scrape.status_code"] == 200
+    assert done.xcom["scrape.credits_used"] == document["metadata"]["creditsUsed"]
     sent = sandbox.control.requests("/v2/scrape")[0]
     assert sent["body"].pop("origin").startswith("dag_")
     assert sent["body"] == {
@@ -74,7 +74,7 @@ def test_documents_in_a_real_airflow(run_dag, sandbox, tmp_path):
 
     value = done.xcom["mapped[0].return_value"]
     assert value["path"] == f"{tmp_path}/0.jsonl"
-    assert (value["count"], value["statusCode"]) == (1, 200)
+    assert (value["count"], value["status_code"]) == (1, 200)
     assert "markdown" not in value
     assert "It floats." in json.loads((tmp_path / "0.jsonl").read_text())["markdown"]
     assert (tmp_path / "1.jsonl").exists()

@@ -64,14 +64,14 @@ def test_a_file_in_a_real_airflow(run_dag, tmp_path):
     assert value["count"] == len(found) == sum(value["counts"].values())
     assert value["bytes"] == path.stat().st_size
     assert value["id"]
-    assert value["creditsUsed"] > 0
+    assert value["credits_used"] > 0
     assert done.xcom["search.path"] == str(path)
     assert "Of airships." in found[0]["markdown"]
     assert done.run["rendered"]["search"]["save_to"] == str(path)
     sources, extra = done.xcom["reads.return_value"]
     assert sources == sorted({item["source"] for item in found})
-    assert {name: extra[name] for name in ("path", "count", "creditsUsed")} == {
-        name: value[name] for name in ("path", "count", "creditsUsed")
+    assert {name: extra[name] for name in ("path", "count", "credits_used")} == {
+        name: value[name] for name in ("path", "count", "credits_used")
     }
 
 

@@ -178,7 +178,7 @@ def test_pages_that_all_fail_for_lack_of_a_model_fail_the_task(
     assert "(WD-016)" in str(outcome.error)
     lack = "needs a language model. Configure one on the server, or omit the option (format json)"
     assert lack in " ".join(str(outcome.error).split())
-    assert outcome.xcom["errors"]["count"] >= 1
+    assert outcome.xcom["return_value"]["errors"]["count"] >= 1
 
 
 @pytest.mark.rule("document-without-formats")
@@ -231,7 +231,7 @@ def test_pages_of_a_host_that_is_down_are_not_removed(
 @pytest.mark.rule("metadata-no-host")
 def test_a_scrape_of_a_host_that_may_not_resolve_says_so(own: SandboxServer, log: Any) -> None:
     scraped = direct.run(WebDataScrapeOperator(task_id="t", url="http://down.example/"))
-    assert (scraped.state, scraped.xcom["statusCode"]) == ("success", 404)
+    assert (scraped.state, scraped.xcom["status_code"]) == ("success", 404)
     assert "if the host does not resolve. Check the URL" in log()
 
 

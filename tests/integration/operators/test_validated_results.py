@@ -79,7 +79,7 @@ def done(airflow: Airflow, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             )
             take = WebDataJobSensor(
                 task_id="take", kind="agent", job_id="{{{{ ti.xcom_pull('find', key='job_id') }}}}",
-                result_schema={{"type": "object"}}, on_invalid_result="fail", poll_interval=1,
+                result_schema={{"type": "object"}}, on_invalid_result="fail", poke_interval=1,
                 deferrable=True,
             )
             find >> take

@@ -48,7 +48,7 @@ class Dying(WebDataRunMonitorOperator):
     '''The worker dies when the check is started and before the wait begins.'''
     left = [1]
 
-    def new_run(self, context):
+    def _new_run(self, context):
         run = super()._new_run(context)
         real = run.wait_for_check
 
@@ -229,7 +229,7 @@ def test_a_failed_check(here: SandboxServer, prices: str, deferrable: bool, choi
 class Dying(WebDataRunMonitorOperator):
     """An operator whose worker dies, late, when it begins to wait."""
 
-    def new_run(self, context: Any) -> Any:
+    def _new_run(self, context: Any) -> Any:
         run = super()._new_run(context)
 
         def die(*arguments: Any) -> Any:
