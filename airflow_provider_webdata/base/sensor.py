@@ -198,4 +198,6 @@ class SinceSensor(WebDataSensor):
 
 
 def _moment(after: str | datetime) -> datetime | None:
-    return moment(after.isoformat() if isinstance(after, datetime) else str(after))
+    if isinstance(after, datetime):
+        return after if after.tzinfo is not None else after.replace(tzinfo=timezone.utc)
+    return moment(str(after))
