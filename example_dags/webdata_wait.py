@@ -1,7 +1,7 @@
 """Search for pages, declare a monitor for them, run a check, and branch on what changed.
 
-The wait holds no worker: the service reports the end of the check to Airflow's inbox, and the triggerer resumes the
-task. The connection needs a webhook URL and a webhook secret. With `Wait(by="auto")`, the default, the sensor polls if
+With `deferrable=True`, the wait holds no worker: the service reports the end of the check to Airflow's inbox, and the
+triggerer resumes the task. The connection needs a webhook URL and a webhook secret. With `Wait(by="auto")`, the default, the sensor polls if
 the connection has none.
 """
 

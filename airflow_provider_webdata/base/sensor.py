@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow.sdk.bases.sensor import PokeReturnValue
 
 TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
-"""Whether a trigger that starts without a worker knows the start of its DAG run (Airflow 3.3 and later)."""
+"""Whether a trigger that the scheduler starts knows the start of its DAG run (Airflow 3.3 and later)."""
 
 _RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
 
@@ -107,7 +107,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         )
 
     def execute(self, context: Context) -> Any:
-        """Wait in the triggerer or in this worker."""
+        """Defer the wait, or wait in this worker."""
         with reporting_failures(self, context):
             run = self.new_run(context)
             if problems := self.missing(context):
@@ -176,7 +176,7 @@ class SinceSensor(WebDataSensor):
             raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {after!r})")
 
     def since(self, context: Context | None) -> dict[str, Any]:
-        """Return `after`. In a trigger that starts without a worker, None means the start of the DAG run."""
+        """Return `after`. In a trigger that the scheduler starts, None means the start of the DAG run."""
         if context is not None:
             return {"after": self.after_moment(context).isoformat()}
         found = _moment(self.after) if self.after else None

@@ -248,7 +248,7 @@ class ServiceTask(LiteralText, BaseOperator, metaclass=CheckedArguments):
 
 
 def is_deferrable(given: bool | None) -> bool:
-    """Return whether a task waits in the triggerer.
+    """Return whether a task is deferred while it waits.
 
     :param given: the argument `deferrable`; None: Airflow's `[operators] default_deferrable`.
     """

@@ -64,7 +64,7 @@ class Run:
     """The billed operation, by its name in `Price`."""
 
     is_resumed = False
-    """Whether the task resumes after a wait in the triggerer."""
+    """Whether the task resumes after it was deferred."""
 
     explained_error: CodedError | None = None
     """The error that `explained` returned last."""

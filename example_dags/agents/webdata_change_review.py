@@ -45,6 +45,7 @@ def webdata_change_review():
         task_id="run_check",
         monitor_id=keep_monitor.output["monitor_id"],
         wait_for_completion=True,
+        deferrable=True,
         include_pages="changed",
     )
 
