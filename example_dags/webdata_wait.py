@@ -1,8 +1,8 @@
 """Search for pages, declare a monitor for them, run a check, and branch on what changed.
 
 With `deferrable=True`, the wait holds no worker: the service reports the end of the check to Airflow's inbox, and the
-triggerer resumes the task. The connection needs a webhook URL and a webhook secret. With `Wait(by="auto")`, the default, the sensor polls if
-the connection has none.
+triggerer resumes the task. The connection needs a webhook URL and a webhook secret. With `Wait(by="auto")`, the
+default, the sensor polls if the connection has none.
 """
 
 from __future__ import annotations

@@ -102,3 +102,105 @@ def test_examples_and_recipes_that_wait_set_deferrable() -> None:
     found = [(file, *wait) for file, code in shown_files() for wait in waits_in(code)]
     assert len(found) > 20
     assert [(file, name) for file, name, is_set in found if not is_set] == []
+
+
+BILLING = (
+    "Jobs, and responses that an earlier attempt could keep, are not billed again by a retry (Airflow 3.3 or newer); "
+    "a response that was lost or could not be kept may be."
+)
+"""The only promise about billing, stated in docs/concepts.md#retries-and-billing."""
+_BILL = r"(?:bill\w*|pa(?:y|ys|id|ying)|charg(?:e|es|ed|ing))"
+BILLED_ONCE = re.compile(
+    r"\b(?:not|never|no|without|avoid\w*|instead of|nor|neither)\b[^.;,|]{0,40}"
+    rf"\b{_BILL}\b[^.;,|]{{0,40}}\b(?:again|twice)\b"
+    rf"|\b{_BILL}\b[^.;|]{{0,30}}\bonce\b|\bonce\b[^.;|]{{0,12}}\b{_BILL}\b|\bdouble.?{_BILL}"
+    r"|\breuse\w*\b[^.;|]{0,40}\balready\b[^.;|]{0,15}\bbill",
+    re.IGNORECASE,
+)
+# The service recognizes a repeated request, whatever a task keeps.
+BY_THE_SERVICE = re.compile(
+    r"\bthe service\b|\bservice\.md|\bhowever often it is sent|`x-request-id`|\bmay be sent again\b",
+    re.IGNORECASE,
+)
+TRUE_OF_ONE_ATTEMPT = {
+    "Stored the response: the next attempt publishes it without being billed again",
+    "Reusing the response that an earlier attempt received; it is not billed again",
+}
+"""Log lines about a response that was kept."""
+WITH_TESTS = ("docs/contributing/promises.md", "docs/contributing/reliability.md")
+"""Pages whose rows each name the test of one case."""
+
+
+def promises_more(text: str) -> bool:
+    """Return whether a text has a promise about billing other than `BILLING`."""
+    plain = re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", text).replace(BILLING, "")
+    return (
+        bool(BILLED_ONCE.search(plain))
+        and not BY_THE_SERVICE.search(text)
+        and text not in TRUE_OF_ONE_ATTEMPT
+    )
+
+
+def test_retries_and_billing_are_promised_in_one_sentence() -> None:
+    found = [unit for unit in units() if not unit.place.startswith((*WITH_TESTS, "docs/service.md", "demo/"))]
+    assert [unit for unit in found if promises_more(unit.text)] == []
+
+
+def test_another_promise_about_billing_is_found() -> None:
+    for text in (
+        "A task is billed once for the same request.",
+        "**You pay once.**",
+        "Retries do not bill twice: they reuse the started job or response.",
+        "Each search is billed once.",
+        "A retry never pays twice.",
+        "This prevents double billing.",
+        "Retries reuse the job or response that was already billed.",
+        f"{BILLING} So you never pay twice.",
+    ):
+        assert promises_more(text), text
+    assert not promises_more(BILLING)
+
+
+def test_the_promise_about_billing_stands_where_users_look() -> None:
+    plain = {(unit.place, re.sub(r"\[([^]]+)\]\([^)]+\)", r"\1", unit.text)) for unit in units()}
+    places = {place for place, text in plain if BILLING in text}
+    assert places >= {
+        "README.md",
+        "CHANGELOG.md",
+        "docs/concepts.md",
+        "docs/costs.md",
+        "docs/faq.md",
+        WITH_TESTS[0],
+    }
+
+
+# A path names a clone.
+FROM_AN_INDEX = re.compile(
+    r"(?:pip install|--update-pypi-package|uv add|requirements)\b[^`|;]*(?<![./\w-])airflow-provider-webdata\b(?!/)"
+    r"|(?<![./\w`-])airflow-provider-webdata==|`airflow-provider-webdata(?:\[[\w,]+\])?(?:==[\d.]+)?`[^.]*\brequirements\b"
+)
+RELEASED = re.compile(r"\bfirst release\b|\bclone\b", re.IGNORECASE)
+
+
+def needs_an_index(text: str) -> bool:
+    """Return whether a text installs this distribution by name, as if it was released."""
+    return bool(FROM_AN_INDEX.search(text)) and not RELEASED.search(text)
+
+
+def test_an_installation_by_name_is_marked_as_after_the_first_release() -> None:
+    assert [unit for unit in units() if needs_an_index(unit.text)] == []
+
+
+def test_an_installation_by_name_is_found() -> None:
+    for text in (
+        "pip install airflow-provider-webdata",
+        "Run `pip install 'airflow-provider-webdata[parquet]'`.",
+        "pip install pytest 'airflow-provider-webdata[sandbox]' -r requirements.txt",
+        '--update-pypi-package "airflow-provider-webdata==0.1.0"',
+        "Put `airflow-provider-webdata==0.1.0` into the project's `requirements.txt`.",
+    ):
+        assert needs_an_index(text), text
+        assert not needs_an_index(f"After the first release: {text}"), text
+    assert not needs_an_index(
+        "pip install ./airflow-provider-webdata/sandbox './airflow-provider-webdata[sandbox]'"
+    )
