@@ -17,6 +17,7 @@ from airflow.cli.cli_config import (
     lazy_load_command,
 )
 
+from airflow_provider_webdata.common.extras import install_command
 from airflow_provider_webdata.common.needs_database import NEEDS_DATABASE
 
 if TYPE_CHECKING:
@@ -257,7 +258,7 @@ def _sandbox(args: argparse.Namespace) -> None:
     except ModuleNotFoundError as error:
         if str(error.name).partition(".")[0] != _SANDBOX.partition(".")[0]:
             raise
-        sys.exit("The sandbox is not installed; run: pip install 'airflow-provider-webdata[sandbox]'")
+        sys.exit(f"The sandbox is not installed; run: {install_command('sandbox')}")
     sys.exit(cli.run(args))
 
 

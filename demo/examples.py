@@ -90,7 +90,9 @@ def run_wait(stack: Stack) -> str:
         # The triggerer polls once, then waits for the webhook.
         if not wait_until(lambda: is_waited_for(sandbox)):
             raise StackError(f"No task polled the check within {PATIENCE:.0f} s.")
-        stack.say("  the task occupies no worker; the service finishes the check and reports it by webhook")
+        stack.say(
+            "  the task is deferred and occupies no worker; the service finishes the check and reports it by webhook"
+        )
         sandbox.advance(CHECK_SECONDS)
         for line in deliveries(sandbox):
             stack.say(f"  {line}")

@@ -1,7 +1,8 @@
 """One task for each of the service's other operations, after a task that checks the remaining credits.
 
-The tasks with jobs (crawl, agent) wait without a worker: by webhook if the connection can receive deliveries,
-else by polling. A retry reconnects to the started job. If a user ends the task, the job is canceled.
+With `deferrable=True`, the tasks with jobs (crawl, agent) wait without a worker: by webhook if the connection can
+receive deliveries, else by polling. A retry reconnects to the started job. If a user ends the task, the job is
+canceled.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ concurrent jobs of all DAGs. Create it before the first run:
     airflow pools set webdata 8 "Jobs at the web data service" --include-deferred
 
 Deferred tasks must count, because a job continues while its task waits without a worker. Parquet needs
-`pip install 'airflow-provider-webdata[parquet]'`.
+`pip install pyarrow`.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pendulum
 from airflow import plugins_manager
 from airflow.configuration import conf
 from airflow.jobs.job import Job, JobState
@@ -14,7 +15,6 @@ from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine
-from airflow_provider_webdata.common.dates import ago
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -44,7 +44,8 @@ class Triggerers(NamedTuple):
 
     def problem(self) -> str | None:
         """Return the problem if none runs, but one ran before or is needed."""
-        last = f"; the last heartbeat was {ago(self.heartbeat)}" if self.heartbeat else ""
+        age = pendulum.instance(self.heartbeat).diff_for_humans() if self.heartbeat else ""
+        last = age and f"; the last heartbeat was {age}"
         if self.hosts or not (last or self.needed_by):
             return None
         reason = f"but needed by: {self.needed_by}" if self.needed_by else "so deferred tasks never resume"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from datetime import date, datetime, time, timedelta, tzinfo
 from typing import Any, Literal
-from zoneinfo import ZoneInfo
+
+import pendulum
 
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.dates import moment
@@ -219,8 +220,8 @@ def _zone(tz: str | tzinfo | None) -> tzinfo | None:
     if not isinstance(tz, str):
         return tz
     try:
-        return ZoneInfo(tz)
-    except (KeyError, ValueError, OSError):
+        return pendulum.Timezone(tz)
+    except (ValueError, OSError):
         raise QueryError(f"unknown time zone {tz!r}; use an IANA name such as Europe/Berlin") from None
 
 

@@ -27,9 +27,8 @@ class WebDataJobOperator(WebDataOperator):
     The task starts one job for all its attempts. A retry finds the job of an earlier attempt: it waits for a running
     job, uses the result of a completed one, and starts another only if the job failed, was canceled, or has expired.
     `airflow_provider_webdata.runs.jobs.start` documents how the job is found. If it is unknown whether a request
-    arrived, the task fails with the next step, so that no job is billed twice. Clearing the task starts another job. So
-    does a retry with different arguments or another account (3.3), which cancels the earlier job with `cancel_on_kill`
-    and logs it.
+    arrived, the task fails with the next step. Clearing the task starts another job. So does a retry with different
+    arguments or another account (3.3), which cancels the earlier job with `cancel_on_kill` and logs it.
 
     The waiting time is wall-clock time from the start of the job. With Airflow's task state store (3.3), it includes
     retries and resumes; on 3.2, it starts again with each attempt.

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from airflow.sdk.bases.sensor import PokeReturnValue
 
 TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
-"""Whether a trigger that starts without a worker knows the start of its DAG run (Airflow 3.3 and later)."""
+"""Whether a trigger that the scheduler starts knows the start of its DAG run (Airflow 3.3 and later)."""
 
 _RULE_FOR_AFTER = "must be a time in ISO 8601, such as 2026-01-31T10:00:00Z"
 
@@ -113,7 +113,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         )
 
     def execute(self, context: Context) -> Any:
-        """Wait in the triggerer or in this worker."""
+        """Defer the wait, or wait in this worker."""
         with reporting_failures(self, context):
             run = self._new_run(context)
             if problems := self._missing(context):
@@ -186,7 +186,7 @@ class SinceSensor(WebDataSensor):
             raise ArgumentError(f"after {_RULE_FOR_AFTER} (given: {self.after!r})")
 
     def _since(self, context: Context | None) -> dict[str, Any]:
-        """Return `after`. In a trigger that starts without a worker, None means the start of the DAG run."""
+        """Return `after`. In a trigger that the scheduler starts, None means the start of the DAG run."""
         if context is not None:
             return {"after": self._after_moment(context).isoformat()}
         found = _moment(self.after) if self.after else None
@@ -208,4 +208,6 @@ class SinceSensor(WebDataSensor):
 
 
 def _moment(after: str | datetime) -> datetime | None:
-    return moment(after.isoformat() if isinstance(after, datetime) else str(after))
+    if isinstance(after, datetime):
+        return after if after.tzinfo is not None else after.replace(tzinfo=timezone.utc)
+    return moment(str(after))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta, timezone, tzinfo
+from datetime import datetime, timezone, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
+
+import pendulum
 
 from airflow_provider_webdata.common.dates import moment
 
@@ -38,7 +39,7 @@ def time_zone_of(dag: Any) -> tzinfo | None:
     inner = [getattr(timetable, "timetable", None), *getattr(timetable, "timetables", ())]
     zones = (getattr(owner, "timezone", None) for owner in (timetable, *inner, dag))
     zone = next((zone for zone in zones if zone is not None), None)
-    return ZoneInfo(zone) if isinstance(zone, str) else zone
+    return pendulum.timezone(zone) if isinstance(zone, str) else zone
 
 
 def _partition(dag_run: Any, tz: tzinfo) -> tuple[datetime, datetime] | None:
@@ -68,10 +69,9 @@ def _period(key: str, tz: tzinfo) -> tuple[datetime, datetime] | None:
     month = int(match["month"] or 3 * int(quarter or 1) - 2)
     months = 1 if match["month"] else 3 if quarter else 12
     try:
-        start = datetime(int(match["year"]), month, int(match["day"] or 1), tzinfo=tz)
-        if match["day"]:
-            return start, start + timedelta(days=7 if match["week"] else 1)
-        years, place = divmod(month - 1 + months, 12)
-        return start, start.replace(year=start.year + years, month=place + 1)
+        start = pendulum.datetime(int(match["year"]), month, int(match["day"] or 1), tz=tz)
     except ValueError:
         return None
+    if match["day"]:
+        return start, start.add(days=7 if match["week"] else 1)
+    return start, start.add(months=months)

@@ -29,9 +29,9 @@ class WebDataBatchSearchOperator(
     no search starts until the requested wait has passed. If it is longer than the connection's retry budget, the task
     is rescheduled, which releases the worker slot, and continues later.
 
-    Each response is stored on arrival, so later attempts are not billed for it again: with `save_to`, in a folder next
-    to it (`<save_to>.partial`) until the output is complete; otherwise in Airflow's task state store (3.3), up to 16
-    MiB. On Airflow 3.2, only tasks with `save_to` store responses. A failed task also continues after it is cleared; a
+    Each response is stored on arrival, and later attempts reuse it: with `save_to`, in a folder next to it
+    (`<save_to>.partial`) until the output is complete; otherwise in Airflow's task state store (3.3), up to 16 MiB.
+    On Airflow 3.2, only tasks with `save_to` store responses. A failed task also continues after it is cleared; a
     successful one starts again. A worker crash loses the searches in flight, at most about twice `max_concurrency`.
 
     A failed search does not stop the others. The next attempt repeats searches that the service reported as failed. A

@@ -34,8 +34,8 @@ class WebDataIncrementalCrawlOperator(
     pages save credits. The log reports the savings. The rules of `Changes` apply: skipped pages count as `known`, and
     pages that the site no longer lists as missing.
 
-    The task first writes its plan to the manifest's folder, so a retry is not billed for the listing again and finds
-    the job of the previous attempt.
+    The task first writes its plan to the manifest's folder, so a retry reuses the listing and finds the job of the
+    previous attempt.
 
     :param url: the site (templated).
     :param refresh_after: maximum age of a page before it is read again: seconds, or a `timedelta`.

@@ -1,4 +1,4 @@
-"""A task that makes one call: validated before, billed once, published after."""
+"""A task that makes one call: validated before, sent, and published after."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ class Run:
     """The billed operation, by its name in `Price`."""
 
     is_resumed = False
-    """Whether the task resumes after a wait in the triggerer."""
+    """Whether the task resumes after it was deferred."""
 
     explained_error: CodedError | None = None
     """The error that `explained` returned last."""
@@ -81,7 +81,7 @@ class Run:
         self.shortfalls: dict[str, Shortfall] = {}
         """What the results lack, by kind; see `lacks`."""
         self.leftovers: list[Callable[[], None]] = []
-        """Deletions of what a retry needs in order not to be billed again; see `forget`."""
+        """Deletions of what a retry reuses; see `forget`."""
 
     def read_urls(self, otherwise: str = "") -> None:
         """Replace `url` and `urls` by the URLs in another task's results file.

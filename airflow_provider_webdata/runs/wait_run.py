@@ -1,4 +1,4 @@
-"""Base of the runs that wait: in the triggerer, without holding a worker slot, or in the worker."""
+"""Base of the runs that wait: deferred, or in the worker."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class WaitRun(Run, Generic[OutcomeT]):
         self._defer(trigger_class(**trigger_kwargs, deadline=ends.serialize()), ends.at)
 
     def resume(self, event: Mapping[str, Any]) -> Any:
-        """Finish the task after its wait in the triggerer.
+        """Finish a deferred task after its wait.
 
         :param event: the stored outcome.
         :raises AirflowSkipException: the check does not meet the sensor's conditions, and `otherwise` is `skip`.

@@ -7,6 +7,8 @@ import logging
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.extras import install_command
+
 try:
     from airflow.providers.common.ai.utils.toolset_base import AirflowToolset
     from pydantic_ai.exceptions import ModelRetry, ToolFailed
@@ -15,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError(
         "WebDataToolset needs apache-airflow-providers-common-ai 1.0 or newer, and Python 3.11 or newer: "
-        "pip install 'airflow-provider-webdata[ai]'"
+        f"{install_command('ai')}"
     ) from error
 
 from airflow.sdk.exceptions import AirflowFailException

@@ -5,18 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
+import pendulum
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import error_text
-from airflow_provider_webdata.common.dates import ago, span
 from airflow_provider_webdata.common.page_urls import UI_PATH, task_tab
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.files.csv_rows import guarded
@@ -88,8 +88,14 @@ def moment_markup(value: datetime | None, *, missing: str = "never") -> Markup:
     # No part needs escaping, and Markup's own format would take a tenth of the time of a list.
     return Markup(  # noqa: S704
         f'<span class="moment"><time datetime="{text}">{text[:10]} {text[11:19]} UTC</time> '
-        f'<span class="ago">{ago(value)}</span></span>'
+        f'<span class="ago">{pendulum.instance(value).diff_for_humans()}</span></span>'
     )
+
+
+def span(value: timedelta) -> str:
+    """Format a duration in its largest unit, such as `5 minutes`."""
+    start = pendulum.from_timestamp(0)
+    return start.diff_for_humans(start + value, absolute=True)
 
 
 def in_utc(value: datetime) -> datetime:
@@ -273,7 +279,7 @@ _ENVIRONMENT.filters |= {
     # Jinja's `urlencode` keeps slashes, with which an id could lead to another page, such as the logout.
     "segment": lambda value: quote(str(value), safe=""),
     "size": size,
-    "span": lambda value: span(value.total_seconds()),
+    "span": span,
     "tab": task_tab,
     "tree": tree,
 }

@@ -6,8 +6,9 @@ import time
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import pendulum
+
 from airflow_provider_webdata.api.errors import NotFoundError
-from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over
 from airflow_provider_webdata.states.jobs import LOST, RESULT_LIFE, JobView, name_of
@@ -95,7 +96,8 @@ class Subject(ABC):
         """Return the last state, for the message of a timeout."""
         if self.polled_at is None:
             return f"the service could not be polled for {self.label}"
-        return f"at {utc_text(self.polled_at)} {self._last()}"
+        polled = pendulum.from_timestamp(int(self.polled_at)).to_iso8601_string()
+        return f"at {polled} {self._last()}"
 
     @abstractmethod
     def _last(self) -> str: ...

@@ -6,10 +6,10 @@ from abc import ABC, abstractmethod
 from functools import cache
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple
 
+import pendulum
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.common.dates import utc_text
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
 from airflow_provider_webdata.states.outcomes import OutcomeT
@@ -139,5 +139,7 @@ def waiting_for(subject: object, how: str, deadline: float | None) -> str:
     :param subject: the target, or a text.
     :param deadline: seconds since the epoch; None: no deadline.
     """
-    until = "without a deadline" if deadline is None else f"until {utc_text(deadline)}"
+    until = "without a deadline"
+    if deadline is not None:
+        until = f"until {pendulum.from_timestamp(int(deadline)).to_iso8601_string()}"
     return without_secrets(f"Waiting for {subject}, {how}, {until}")

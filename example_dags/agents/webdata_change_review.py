@@ -3,8 +3,8 @@
 The agent reads pages and proposes. It has no tool that acts: the task `act` does, after a person approves the proposal
 in Airflow's UI (Required Actions). If the person rejects it, `act` is skipped.
 
-Requires `pip install 'airflow-provider-webdata[ai]'` and the provider of a model (such as
-`apache-airflow-providers-common-ai[anthropic]`) with its connection `pydanticai_default`.
+Requires Airflow's package for agents with the extra of a model, such as
+`apache-airflow-providers-common-ai[anthropic]`, and its connection `pydanticai_default`.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def webdata_change_review():
         task_id="run_check",
         monitor_id=keep_monitor.output["monitor_id"],
         wait_for_completion=True,
+        deferrable=True,
         include_pages="changed",
     )
 

@@ -2,9 +2,9 @@
 
 Statements whose source the agent did not read, according to the toolset's record, are omitted.
 
-Requires `pip install 'airflow-provider-webdata[ai]'`, the provider of a model (such as
-`apache-airflow-providers-common-ai[anthropic]`) with its connection `pydanticai_default`, and a connection to the
-database, `research_db`. On Airflow 3.2, `durable` needs the option `[common.ai] durable_cache_path`.
+Requires Airflow's package for agents with the extra of a model, such as
+`apache-airflow-providers-common-ai[anthropic]`, its connection `pydanticai_default`, and a connection to the database,
+`research_db`. On Airflow 3.2, `durable` needs the option `[common.ai] durable_cache_path`.
 """
 
 from __future__ import annotations

@@ -71,6 +71,7 @@ def webdata_pgvector():
         task_id="crawl",
         url="{{ params.site }}",
         limit=100,
+        deferrable=True,
         # Without this, a change may show two days late, from the service's cache.
         scrape_options={"max_age": 0},
         # If a later task fails, the next run emits these pages again.

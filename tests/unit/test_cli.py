@@ -83,7 +83,8 @@ def test_a_missing_sandbox_names_the_command_that_installs_it(
     with pytest.raises(SystemExit) as end:
         COMMANDS["sandbox"].func(parser.parse_args(flags))
     assert end.value.code == (
-        "The sandbox is not installed; run: pip install 'airflow-provider-webdata[sandbox]'"
+        "The sandbox is not installed; run: pip install ./sandbox, in a clone of the repository of "
+        "airflow-provider-webdata (the extra sandbox)"
     )
 
 

@@ -86,7 +86,7 @@ def test_each_format_of_files_is_listed() -> None:
         (suffix, known.columns) for suffix, known in FORMATS.items()
     ]
     assert [known.extra for known in FORMATS.values()] == [
-        found[1] if (found := re.search(r"\[(\w+)\]", needs)) else None for *_, needs in rows
+        found[1] if (found := re.search(r"the extra `(\w+)`", needs)) else "" for *_, needs in rows
     ]
 
 

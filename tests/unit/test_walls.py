@@ -128,7 +128,7 @@ try:
 except ImportError as error:
     assert str(error) == (
         "WebDataToolset needs apache-airflow-providers-common-ai 1.0 or newer, and Python 3.11 or newer: "
-        "pip install 'airflow-provider-webdata[ai]'"
+        "pip install 'apache-airflow-providers-common-ai>=1.0' (the extra ai)"
     )
 else:
     assert False, "imported"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from typing import Annotated, Any
-from zoneinfo import ZoneInfo, available_timezones
 
+import pendulum
 from pydantic import AfterValidator, Field, model_validator
 
 from airflow_provider_webdata.api.cron import CronError, read_cron
@@ -33,15 +33,16 @@ def _phrase(value: str) -> str:
 def _time_zone(value: str) -> str:
     try:
         # Directories and other files of the zone database are not zones, and raise various errors.
-        ZoneInfo(value)
-    except (KeyError, ValueError, OSError):
+        # Unlike `pendulum.timezone`, this accepts only names in the zone database, in their case.
+        pendulum.Timezone(value)
+    except (ValueError, OSError):
         known = False
     else:
         known = value not in {"localtime", "posixrules", "Factory"} and not value.startswith(
             ("posix/", "right/")
         )
     if not known:
-        found = nearest(value, available_timezones())
+        found = nearest(value, pendulum.timezones())
         hint = f"did you mean '{found}'?" if found else "use an IANA name such as Europe/Berlin"
         raise problem("timezone", f"unknown time zone; {hint}")
     return value

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
+import pendulum
 from pydantic import Field, field_validator
 
 from airflow_provider_webdata.api.models.actions import Action, WaitAction
@@ -24,12 +25,13 @@ from airflow_provider_webdata.api.models.fields import (
 from airflow_provider_webdata.api.models.formats import Format, ScreenshotFormat, format_types
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.servers import ONLY_SELF_HOSTED, SELF_HOSTED
-from airflow_provider_webdata.common.dates import span
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Server
 
 _MAX_WAITS_MILLISECONDS = 60_000
+_EPOCH = pendulum.from_timestamp(0)
+_MILLENNIUM_MILLISECONDS = 1000 * 365 * 86_400_000
 
 DEFAULT_MAX_AGE = 2 * 86_400_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
@@ -179,7 +181,7 @@ class MonitorScrapeOptions(RequestModel):
         usual = LOCKDOWN_MAX_AGE if self.lockdown else self.default_max_age
         oldest = usual if self.max_age is None else self.max_age
         remedy = "" if self.lockdown else "; set max_age=0 to fetch them again"
-        age = span(oldest / 1000, exact=True)
+        age = _in_words(oldest)
         return [f"pages may be up to {age} old, from the service's cache{remedy}"] if oldest else []
 
     def _skips_cache(self) -> bool:
@@ -287,6 +289,14 @@ class ScrapeRequest(PageRequest):
     url: WebAddress
     domain_tools: Switch | None = None
     tool_detail: Literal["compact", "summary", "full"] | None = None
+
+
+def _in_words(milliseconds: int) -> str:
+    # pendulum has no word for milliseconds, and its dates have four-digit years.
+    if not 1000 <= milliseconds < _MILLENNIUM_MILLISECONDS:
+        return f"{milliseconds} ms"
+    # Unlike a duration, the difference of two dates has months and years.
+    return _EPOCH.diff(pendulum.from_timestamp(milliseconds // 1000)).in_words()
 
 
 def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:

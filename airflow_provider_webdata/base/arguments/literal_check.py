@@ -25,9 +25,9 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import msgspec
+import pendulum
 
 from airflow_provider_webdata.common.literals import is_template
 from airflow_provider_webdata.common.spelling import snake_case
@@ -189,7 +189,7 @@ def _no_time_filter(value: str) -> bool:
 
 
 def _no_time_zone(value: str) -> bool:
-    return value != "UTC" and _fails(ZoneInfo, value, (KeyError, ValueError, OSError))
+    return value != "UTC" and _fails(pendulum.Timezone, value, (ValueError, OSError))
 
 
 def _fails(

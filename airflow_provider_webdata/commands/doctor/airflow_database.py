@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timezone
 from typing import TYPE_CHECKING
 
+import pendulum
 from sqlalchemy.exc import SQLAlchemyError
 
 from airflow_provider_webdata.airflow_db.components import START_TRIGGERER, triggerers
 from airflow_provider_webdata.airflow_db.database import airflow_engine, store_error
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
-from airflow_provider_webdata.common.dates import ago
 from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.hooks.webhooks import can_receive
 from airflow_provider_webdata.inbox_server import db_manager
@@ -114,4 +113,5 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
             f"no page of the last check was judged, so DAGs on only_if_meaningful run after each change: {monitors}",
             "Give the monitor a goal, and webhook_events=['monitor.check.completed', 'monitor.page'].",
         )
-    return passed(f"the last one arrived {ago(found)} ({found.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC)")
+    last = pendulum.instance(found).in_timezone("UTC")
+    return passed(f"the last one arrived {last.diff_for_humans()} ({last:%Y-%m-%d %H:%M} UTC)")

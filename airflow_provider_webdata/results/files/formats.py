@@ -11,6 +11,7 @@ from importlib import import_module
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from airflow_provider_webdata.common.extras import install_command
 from airflow_provider_webdata.results.errors import OutputError
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Format:
         their columns (`columns.columns_of`). `named`: it contains rows, with only the names.
     :param gzip: True if the format can be compressed, with the suffix `.gz` appended.
     :param package: required module, if any.
-    :param extra: extra of this distribution that installs the package.
+    :param extra: extra of this distribution that installs the package, if one is required.
     """
 
     name: str
@@ -78,7 +79,7 @@ class Format:
     columns: Literal["typed", "named"] | None = None
     gzip: bool = False
     package: str | None = None
-    extra: str | None = None
+    extra: str = ""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -97,7 +98,7 @@ class Format:
     def check(self) -> None:
         """Check that the required package is installed.
 
-        :raises OutputError: the package is missing; the message names the extra that installs it.
+        :raises OutputError: the package is missing; the message has the command that installs it.
         """
         if self.package is None:
             return
@@ -106,8 +107,8 @@ class Format:
         except ImportError as error:
             others = ", ".join(suffix for suffix in SUFFIXES if FORMATS[suffix].package is None)
             raise OutputError(
-                f"{self.name} needs the package {self.package}: pip install 'airflow-provider-webdata[{self.extra}]' "
-                f"on the workers, or use a format without it ({others})"
+                f"{self.name} needs the package {self.package} on the workers: {install_command(self.extra)}, "
+                f"or use a format without it ({others})"
             ) from error
 
 

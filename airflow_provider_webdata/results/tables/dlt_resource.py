@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.extras import install_command
 from airflow_provider_webdata.results.tables.database import Values, batches
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import TableName
@@ -16,8 +17,8 @@ try:
     import pyarrow as pa
 except ImportError as error:
     raise TableError(
-        "webdata_resource needs the package dlt: pip install 'airflow-provider-webdata[dlt]' on the workers, and the "
-        "driver of the destination"
+        f"webdata_resource needs the package dlt on the workers: {install_command('dlt')}, and the driver of the "
+        "destination"
     ) from error
 
 from airflow_provider_webdata.results.files.parquet import arrow_type

@@ -131,7 +131,7 @@ class JobRun(WaitRun[JobOutcome]):
         return self._wait(start, job)
 
     def resume_with(self, outcome: JobOutcome) -> Any:
-        """Finish the task with the outcome of its wait in the triggerer."""
+        """Finish a deferred task with the outcome of its wait."""
         if outcome.status in {"timeout", "error"}:
             with self.calling():
                 outcome = self._at_end(outcome)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class PlanCalls:
-    """The map and the sitemaps of a site, each billed once: after a rate limit, the next attempt reads those stored.
+    """The map and the sitemaps of a site, each stored: after a rate limit, the next attempt reads it.
 
     :param folder: URL of the manifest's folder.
     :ivar saved: credits of the calls of earlier attempts.

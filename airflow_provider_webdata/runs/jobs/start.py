@@ -411,7 +411,7 @@ class JobStart:
         )
 
     def _uncertain(self, found: JobMatches, otherwise: str = "", error: str = "") -> UncertainStartError:
-        instead = "to avoid double billing" if self._bills else "to avoid running it twice"
+        instead = "which would be billed, too" if self._bills else "to avoid running it twice"
         return UncertainStartError(
             f"{error}an earlier request may have started a {name_of(self.kind)}, and its outcome cannot be determined: "
             f"{'; '.join(found.doubts) or otherwise}. The task starts no other job, {instead}. If "

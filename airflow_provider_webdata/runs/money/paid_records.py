@@ -1,4 +1,4 @@
-"""Billed responses, stored so that later attempts of the task are not billed for them again."""
+"""Billed responses, stored for reuse by later attempts of the task."""
 
 from __future__ import annotations
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.dates import moment, span
+import pendulum
+
+from airflow_provider_webdata.common.dates import moment
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
 
 class CachedPages:
@@ -33,5 +35,7 @@ class CachedPages:
         if not self._cached_at:
             return "of an unknown time"
         ((cached_at, text),) = self._cached_at
-        age = max(0.0, (datetime.now(timezone.utc) - cached_at).total_seconds())
-        return f"of {text}, {span(age)} old"
+        now = pendulum.now("UTC")
+        # A clock that is ahead makes no page older than it is.
+        age = now.diff_for_humans(pendulum.instance(min(cached_at, now)), absolute=True)
+        return f"of {text}, {age} old"

@@ -1,1 +1,1 @@
-"""Batch search: concurrent searches. Each is billed once and fails independently."""
+"""Batch search: concurrent searches. Each fails independently."""

@@ -1,4 +1,4 @@
-"""The runner of a batch's searches: concurrent, each billed once."""
+"""The runner of a batch's concurrent searches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many jobs at the same time, each a task that waits without a worker; see docs/scaling.md."""
+"""Many jobs at the same time, each a deferred task, which waits without a worker; see docs/scaling.md."""
 
 from __future__ import annotations
 

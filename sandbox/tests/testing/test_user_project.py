@@ -217,7 +217,7 @@ sys.meta_path.insert(0, Missing())
     assert done.returncode == 1
     assert (
         "The fixtures need airflow-provider-webdata, which is not installed: "
-        "pip install 'airflow-provider-webdata[sandbox]'"
+        "run `pip install .` in a clone of its repository"
     ) in done.stdout
     assert "Traceback" not in done.stdout
 

@@ -85,7 +85,7 @@ def _connected(folder: Path) -> Iterator[ConnectedSandbox]:
             raise
         pytest.fail(
             "The fixtures need airflow-provider-webdata, which is not installed: "
-            "pip install 'airflow-provider-webdata[sandbox]'",
+            "run `pip install .` in a clone of its repository",
             pytrace=False,
         )
     with connected_sandbox(folder) as sandbox:

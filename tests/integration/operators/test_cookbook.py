@@ -337,7 +337,13 @@ def test_a_nightly_crawl_updates_and_deletes_rows(
             AIRFLOW_CONN_WAREHOUSE=url.replace("postgresql:", "postgres:"),
         )
         assert outcome.run["state"] == "success", outcome.log[-4000:]
-        loads.append((outcome.xcom["load.return_value"]["loaded"], outcome.xcom["load.return_value"]["deleted"], len(rows())))
+        loads.append(
+            (
+                outcome.xcom["load.return_value"]["loaded"],
+                outcome.xcom["load.return_value"]["deleted"],
+                len(rows()),
+            )
+        )
         return outcome
 
     loads: list[tuple[int, int, int]] = []

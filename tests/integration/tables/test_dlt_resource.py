@@ -61,5 +61,5 @@ def test_what_cannot_work(written: Written, monkeypatch: pytest.MonkeyPatch) -> 
             dlt_resource.webdata_resource(path, columns={"source_url": "source_url", "url": name})
     monkeypatch.setitem(sys.modules, "dlt", None)
     monkeypatch.delitem(sys.modules, dlt_resource.__name__)
-    with pytest.raises(TableError, match=r"pip install 'airflow-provider-webdata\[dlt\]'"):
+    with pytest.raises(TableError, match=r"pip install 'dlt\[duckdb\]' pyarrow "):
         from airflow_provider_webdata.results.tables.dlt_resource import webdata_resource  # noqa: F401

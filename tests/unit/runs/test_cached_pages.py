@@ -23,7 +23,7 @@ def page(state: Any = "hit", **age: float) -> dict[str, Any]:
         ({"minutes": 61}, "1 hour old"),
         ({"hours": 5}, "5 hours old"),
         ({"days": 2}, "2 days old"),
-        ({"seconds": -90}, "0 seconds old"),
+        ({"seconds": -90}, "a few seconds old"),
     ],
 )
 def test_age(age: dict[str, float], words: str) -> None:

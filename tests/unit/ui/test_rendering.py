@@ -19,6 +19,7 @@ from airflow_provider_webdata.ui.rendering import (
     number,
     outside,
     size,
+    span,
     tree,
 )
 
@@ -29,6 +30,32 @@ def test_a_moment_is_told_to_the_browser_in_utc() -> None:
     text = moment_markup(NOW.astimezone(timezone(timedelta(hours=5))))
     assert 'datetime="2026-01-31T12:00:00+00:00"' in text
     assert "never" in moment_markup(None)
+
+
+@pytest.mark.parametrize(
+    ("distance", "words"),
+    [
+        (timedelta(0), "a few seconds ago"),
+        (timedelta(minutes=-100), "1 hour ago"),
+        (timedelta(hours=-50), "2 days ago"),
+        (timedelta(hours=3.5), "in 3 hours"),
+    ],
+)
+def test_a_moment_has_its_age(distance: timedelta, words: str) -> None:
+    assert f">{words}<" in moment_markup(datetime.now(timezone.utc) + distance)
+
+
+@pytest.mark.parametrize(
+    ("length", "words"),
+    [
+        (timedelta(0), "a few seconds"),
+        (timedelta(seconds=75), "1 minute"),
+        (timedelta(hours=5, minutes=50), "5 hours"),
+        (timedelta(days=3), "3 days"),
+    ],
+)
+def test_a_duration_is_written_in_its_largest_unit(length: timedelta, words: str) -> None:
+    assert span(length) == words
 
 
 @pytest.mark.parametrize(
