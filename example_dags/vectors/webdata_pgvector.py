@@ -19,8 +19,8 @@ import pendulum
 from airflow.sdk import BaseHook, Param, dag, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from airflow_provider_webdata.options import Changes, Output
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 CONNECTION = "vectors"
 DIMENSIONS = 256

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 PREFIX = "hook."
 FILE = b"<html><head><title>Level</title></head><body><h1>Level</h1><p>412 cm</p></body></html>"
 # One credit for a page: basic proxies only, and no pages of PDFs.
-CHEAP = {"proxy": "basic", "parsers": [], "maxAge": 0}
+CHEAP: dict[str, Any] = {"proxy": "basic", "parsers": [], "maxAge": 0}
 SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 QUERY = "river level"
 

@@ -121,7 +121,8 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.InteractRequest, {"saveChanges": True}, "saveChanges", 'write profile={"save_changes": ...}'),
     (m.ScrapeTarget, {**SCRAPE_TARGET, "formats": []}, "formats", 'write scrape_options={"formats": ...}'),
     (m.CrawlTarget, at_site(type="crawl", limit=1), "limit", 'write crawl_options={"limit": ...}'),
-    (m.ScrapeRequest, at_site(scrapeOptions={}), "scrapeOptions", "write only_main_content=... (each option of a page is an argument)"),
+    (m.ScrapeRequest, at_site(scrapeOptions={}), "scrapeOptions",
+     "write only_main_content=... (each option of a page is an argument)"),
     (m.BatchScrapeRequest, {"urls": [SITE], "scrape_options": {}}, "scrape_options", "write only_main_content=..."),
     # A mapping that a template rendered to text.
     (m.MonitorCreateRequest, monitor(schedule=' {"text": "daily"}'), "schedule", "render_template_as_native_obj=True"),
