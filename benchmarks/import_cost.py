@@ -7,15 +7,13 @@ import statistics
 import subprocess
 import sys
 
-from airflow_provider_webdata.get_provider_info import get_provider_info
+from tools.metadata import modules_of
 
 RUNS = 11
 
 ROOMS = [
     module.removeprefix("airflow_provider_webdata.")
-    for kind in ("operators", "sensors")
-    for group in get_provider_info()[kind]
-    for module in group["python-modules"]
+    for module in modules_of("operators", "transfers", "sensors")
 ]
 
 IMPORTS = {

@@ -17,7 +17,15 @@ from airflow_provider_webdata.plugin import WebDataPlugin
 from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import argument, body, code, outcome, page, prose
-from tools.docs_site.subjects import OPTIONS, PACKAGE, DescriptionError, arguments_of, literal, spelled
+from tools.docs_site.subjects import (
+    OPTIONS,
+    PACKAGE,
+    DescriptionError,
+    annotation_text,
+    arguments_of,
+    literal,
+    spelled,
+)
 
 ROOT = "../"
 HAS_AGENTS = find_spec("pydantic_ai") is not None
@@ -126,7 +134,7 @@ def _signature(title: str, function: Any) -> str:
         kind = (
             ""
             if parameter.annotation is parameter.empty
-            else f": {spelled(inspect.formatannotation(parameter.annotation), function)}"
+            else f": {spelled(annotation_text(parameter.annotation), function)}"
         )
         default = "" if parameter.default is parameter.empty else f" = {literal(parameter.default)}"
         parts.append(f"{star}{name}{kind}{default}")

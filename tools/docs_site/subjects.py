@@ -95,7 +95,7 @@ def arguments_of(function: Any, text_of: dict[str, str], where: str) -> list[Arg
         if not text_of.get(name):
             raise DescriptionError(f"{where}: the docstring has no line ':param {name}: ...'")
         default = None if parameter.default is parameter.empty else literal(parameter.default)
-        kind = spelled(inspect.formatannotation(parameter.annotation), function)
+        kind = spelled(annotation_text(parameter.annotation), function)
         found.append(Argument(name, kind, default, text_of[name]))
     return found
 
@@ -125,6 +125,11 @@ def literal(value: Any) -> str:
     if isinstance(value, str):
         return '"' + value.replace('"', '\\"') + '"'
     return repr(value)
+
+
+def annotation_text(annotation: Any) -> str:
+    """Return an annotation, which may be evaluated, as source text."""
+    return annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
 
 
 def spelled(annotation: str, function: Any) -> str:

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import BaseOperator, log
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
-from airflow_provider_webdata import operators, sensors
+from airflow_provider_webdata import operators, sensors, transfers
 from airflow_provider_webdata.base.failure_report import failure_report
 from airflow_provider_webdata.base.service_task import ServiceTask
 from airflow_provider_webdata.common.links import error_link
@@ -58,7 +58,7 @@ def test_every_failure_is_reported(dead: None) -> None:
 
 def test_every_operator_and_sensor_reports_its_failures() -> None:
     missing = []
-    for kind in (operators, sensors):
+    for kind in (operators, sensors, transfers):
         for found in pkgutil.walk_packages(kind.__path__, f"{kind.__name__}."):
             module = importlib.import_module(found.name)
             missing += [
