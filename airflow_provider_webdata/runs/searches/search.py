@@ -47,6 +47,7 @@ class SearchRun(CallRun):
         counted: dict[str, Any] = {
             "cost": _cost(request.to_wire(), answer.credits_used, items),
             "answer_id": answer.id,
+            "pushed": dict(summary),
         }
         if self.publication.path is not None:
             summary["counts"] = counts
@@ -65,11 +66,7 @@ class SearchRun(CallRun):
                 trimmed(", ".join(map(repr, others))),
             )
         results = Results(found.get(returns) or [], kind_of_source(returns), summary, inputs)
-        return CallResult(results, value=self._list_alone, **counted)
-
-    def _list_alone(self, items: list[Any], summary: dict[str, Any]) -> list[Any]:
-        self.push(**_without_count(summary))
-        return items
+        return CallResult(results, value=lambda emitted, _: emitted, **counted)
 
     def _report(
         self,

@@ -34,6 +34,7 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
         f"""
         links = WebDataMapOperator(
             task_id="map", url="{SITE}", limit="{{{{ 1 + 2 }}}}", sitemap="only", include_subdomains=False,
+            multiple_outputs=True,
         )
         for name, results in {{"whole": links.output, "list": links.output["links"]}}.items():
             WebDataBatchScrapeOperator(task_id=name, urls=results, wait_for_completion=False)
@@ -65,7 +66,7 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
         """,
         before=IMPORT,
     )
-    assert done.run["state"] == "success"
+    assert done.run["state"] == "success", done.run["tasks"]
     value = done.xcom["map.return_value"]
     assert {"id", "warning", "links", "count"} <= value.keys()
     assert len(value["links"]) == value["count"] == 3
