@@ -117,7 +117,7 @@ async def test_all_pages_of_a_check_once(hook, sandbox, monkeypatch, quirks):
     urls = [f"https://pages.example/{number}" for number in range(25)]
     for url in urls:
         sandbox.control.set_page(url, markdown=f"# {url}")
-    monitor = await settled(hook.create_monitor(**MONITOR, targets=[{"type": "scrape", "urls": urls}]))
+    monitor = await settled(hook.create_monitor({**MONITOR, "targets": [{"type": "scrape", "urls": urls}]}))
     check = await settled(hook.run_monitor(monitor.id))
     sandbox.control.settle()
     sandbox.control.set_quirks(quirks)

@@ -78,7 +78,7 @@ async def test_an_invalid_request_names_field_and_rule(serve: Any) -> None:
     for call, words in (
         (lambda: hook.scrape(url="https://a.example", timeout=5), "timeout"),
         (lambda: hook.map(url="https://a.example", limit=0), "limit"),
-        (lambda: hook.start_crawl({"url": "https://a.example", "maxDepth": 2}), "maxDiscoveryDepth"),
+        (lambda: hook.start_crawl({"url": "https://a.example", "maxDepth": 2}), "max_discovery_depth"),
         (lambda: hook.start_batch_scrape(urls=[]), "urls"),
         (lambda: hook.crawl_params(url="https://a.example"), "prompt"),
         (lambda: hook.get_scrape(""), "scrape_id"),

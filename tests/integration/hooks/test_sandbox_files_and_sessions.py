@@ -106,7 +106,7 @@ async def test_on_the_page_of_a_scrape(hook):
     result = await settled(hook.interact_with_scrape(scrape_id, code))
     assert (result.stdout, result.failure()) == ("Airship\n", None)
     assert len(list(result.secrets())) == 2
-    failed = await settled(hook.interact_with_scrape(scrape_id, **code, code="process.exit(3)"))
+    failed = await settled(hook.interact_with_scrape(scrape_id, {**code, "code": "process.exit(3)"}))
     assert failed.success is False
     assert failed.exit_code == 3
     assert failed.failure() is not None
