@@ -15,7 +15,7 @@ from airflow.sdk import Asset, CronDataIntervalTimetable, ObjectStoragePath, Par
 
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 
-# Schedule other DAGs on it; its events have the file's `path`, `count`, and `creditsUsed`.
+# Schedule other DAGs on it; its events have the file's `path`, `count`, and `credits_used`.
 results = Asset("webdata_incremental_search_results")
 
 
@@ -55,7 +55,7 @@ def webdata_incremental_search():
 
         with ObjectStoragePath(found["path"]).open() as file:
             items = [json.loads(line) for line in file]
-        summary = f"{found['count']} results, {found['creditsUsed']} credits, {found['path']}"
+        summary = f"{found['count']} results, {found['credits_used']} credits, {found['path']}"
         return "\n".join([summary, *(f"{item['title']} {item['url']}" for item in items)])
 
     report(search.output)

@@ -391,13 +391,16 @@ def _lowered(text: str) -> str:
 
 
 def _xcom() -> str:
-    rows = [(f"`{key}`", known.shape, known.pushed_by) for key, known in XCOM_KEYS.items()]
+    rows = [
+        (f"`{key}`", known.shape, f"{'result of ' if known.in_result else ''}{known.pushed_by}")
+        for key, known in XCOM_KEYS.items()
+    ]
     return page(
         "XCom keys",
         _generated(),
-        "Each value of a mapping that a task returns is also an XCom under its own key, unless you set "
-        "`multiple_outputs=False`. This table lists the keys that the provider adds; all other keys are the "
-        "service's field names, which the operators' pages describe.",
+        "This table lists the keys that the provider adds; in a returned mapping, all other keys are the service's "
+        "field names, which the operators' pages describe. A value of the *result* has no key of its own: read it "
+        "from the return value, or set Airflow's `multiple_outputs=True`.",
         _checked(("Key", "Value", "Pushed by"), rows, "common/xcom_keys.py"),
     )
 

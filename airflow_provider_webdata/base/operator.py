@@ -60,7 +60,7 @@ TEMPLATED_OPTIONS = ("save_to", "media_to", "changes", "credit_limit")
 
 
 class WebDataOperator(ServiceTask):
-    """Base class of the service's operators. A subclass sets its `run`.
+    """Base class of the service's operators. A subclass sets its `_run_path`.
 
     Invalid input fails the task before any request and without a retry. A 429 that outlasts the connection's retry
     budget releases the worker slot: the task is rescheduled to the time requested by the service, without using up an
@@ -88,7 +88,7 @@ class WebDataOperator(ServiceTask):
     def __init_subclass__(cls, *, fields: RequestFields | None = None, **kwargs: Any) -> None:
         """Register the fields of a request, as in `fields=RequestFields("SearchRequest")`.
 
-        All arguments in the signature of `__init__`, except its own, become `request_fields` and are templated. Lists
+        All arguments in the signature of `__init__`, except its own, become `_request_fields` and are templated. Lists
         and mappings are displayed as JSON.
         """
         super().__init_subclass__(**kwargs)
@@ -171,12 +171,16 @@ class WebDataOperator(ServiceTask):
             or literal_problems(self._request_model, fields)
             or self._contradictions(fields)
             or schema_problems(
-                self._request_model, fields, getattr(self, "result_schema", None), self.extra_body
+                self._request_model, fields, getattr(self, "result_schema", None), self._has_other_fields()
             )
         )
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)
             raise ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:{lines}")
+
+    def _has_other_fields(self) -> bool:
+        """Return whether a request may have fields that are no arguments."""
+        return bool(self.extra_body)
 
     def _contradictions(self, fields: Mapping[str, Any]) -> Sequence[str]:  # noqa: ARG002
         """Return contradictions between literal arguments.

@@ -83,7 +83,10 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         :param knows_when: whether the arguments define the earliest time of a match, without the DAG run's start.
         :param unless: whether the sensor must start in a worker for another reason.
         """
-        given = [getattr(self, name) for name in self.template_fields]
+        if not self.deferrable:
+            return
+        # A subclass may set a template field of its own later.
+        given = [getattr(self, name, ...) for name in self.template_fields]
         runs_code_first = (
             self.on_execute_callback
             or self._pre_execute_hook
@@ -91,8 +94,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
             or type(self).pre_execute is not BaseSensorOperator.pre_execute
         )
         if (
-            not self.deferrable
-            or unless
+            unless
             or runs_code_first
             or not all(map(is_literal, given))
             or not (knows_when or TRIGGERS_KNOW_THEIR_RUN)

@@ -105,6 +105,19 @@ FOREIGN = dict(
                 Replacement("exclude_domains", "[...]"),
             ),
             "safe_search safesearch": (Replacement("safe", "True"),),
+            "pages page_count number_of_pages": (Replacement("limit"),),
+            # Results, and the wait for them.
+            "output output_path output_file output_to destination dest file_path filename path save_path": (
+                Replacement("save_to", note="the path of a file"),
+            ),
+            "media output_folder download_dir": (Replacement("media_to", note="the path of a folder"),),
+            "wait wait_until_complete wait_until_finished": (
+                Replacement("wait_for_completion", "True", "or False"),
+            ),
+            "max_wait max_wait_time timeout_seconds wait_time": (
+                Replacement("wait_timeout", note="seconds"),
+                Replacement("timeout"),
+            ),
             # Structured data.
             "schema json_schema output_schema response_schema extraction_schema response_model": (
                 Replacement("schema"),
@@ -142,10 +155,10 @@ FOREIGN = dict(
             # How a page is fetched.
             "page_options scraper_options scrape_config": (
                 Replacement("scrape_options", '{"only_main_content": ...}'),
-                Replacement("only_main_content", note="each option of a page is an argument"),
+                Replacement("only_main_content", note="pass each option of a page as an argument"),
             ),
             "scrape_options": (
-                Replacement("only_main_content", note="each option of a page is an argument"),
+                Replacement("only_main_content", note="pass each option of a page as an argument"),
             ),
             "crawl_options crawler_options params": (
                 Replacement("limit", note="each option is an argument"),

@@ -29,8 +29,6 @@ def is_literal(value: Any) -> bool:
         return all(is_literal(part) for pair in value.items() for part in pair)
     if isinstance(value, (list, tuple, set, frozenset)):
         return all(is_literal(part) for part in value)
-    if callable(templated := getattr(value, "templated", None)):
-        return all(map(is_literal, templated()))
     # An XComArg, a callable, or another value that is resolved later.
     return False
 

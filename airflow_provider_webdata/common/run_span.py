@@ -69,9 +69,9 @@ def _period(key: str, tz: tzinfo) -> tuple[datetime, datetime] | None:
     month = int(match["month"] or 3 * int(quarter or 1) - 2)
     months = 1 if match["month"] else 3 if quarter else 12
     try:
-        start = pendulum.datetime(int(match["year"]), month, int(match["day"] or 1), tz=tz)
+        start = pendulum.naive(int(match["year"]), month, int(match["day"] or 1))
     except ValueError:
         return None
-    if match["day"]:
-        return start, start.add(days=7 if match["week"] else 1)
-    return start, start.add(months=months)
+    days = {"days": 7 if match["week"] else 1} if match["day"] else {"months": months}
+    # A zone whose clocks change at midnight has days without one, which pendulum would begin at 01:00.
+    return start.replace(tzinfo=tz), start.add(**days).replace(tzinfo=tz)

@@ -10,10 +10,12 @@ class XComKey(NamedTuple):
 
     :param shape: the value.
     :param pushed_by: the tasks that push it, and when.
+    :param in_result: whether it is a value of a returned mapping, without a key of its own.
     """
 
     shape: str
     pushed_by: str
+    in_result: bool = False
 
 
 APPLIED_SCHEDULE = "applied_schedule"
@@ -52,10 +54,10 @@ XCOM_KEYS: dict[str, XComKey] = {
         "tasks with one call whose billed response could neither be published nor kept",
     ),
     "path": XComKey("URL of the written file", _FILES),
-    "count": XComKey("number of results", "tasks with results"),
+    "count": XComKey("number of results", "tasks that return a mapping with results"),
     "id": XComKey("the service's id of the job, search, monitor, or check", "tasks whose result has one"),
-    "bytes": XComKey("size of the written file", _FILES),
-    "data": XComKey("the results", "jobs and data providers, without `save_to`"),
+    "bytes": XComKey("size of the written file", _FILES, in_result=True),
+    "data": XComKey("the results", "jobs and data providers, without `save_to`", in_result=True),
     PREVIEW: XComKey("the first 5 rows, shortened", _FILES),
     "changes": XComKey(
         "counts: `new`, `changed`, `same`, `removed`, `failed`, and, if they apply, `known`, `known_before`, "
@@ -71,7 +73,9 @@ XCOM_KEYS: dict[str, XComKey] = {
         "tasks with `quality`",
     ),
     QUALITY_REJECTED: XComKey("as `quality`", "tasks whose results `quality` rejected"),
-    "media": XComKey("`kept`, `bytes`, `failed`, and `errors`, the first 20", "tasks with `media_to`"),
+    "media": XComKey(
+        "`kept`, `bytes`, `failed`, and `errors`, the first 20", "tasks with `media_to`", in_result=True
+    ),
     SKIPPED: XComKey("number of entries that could not be read", "tasks that list results"),
     MISSING: XComKey(
         "number of pages that the service counts but did not return",
@@ -84,8 +88,9 @@ XCOM_KEYS: dict[str, XComKey] = {
     "errors": XComKey(
         "`count`, `robots_blocked`, and `pages`, the first 100 failed pages",
         "crawl, batch scrape, and the job sensor",
+        in_result=True,
     ),
-    "counts": XComKey("number of results by source", "search with `save_to`"),
+    "counts": XComKey("number of results by source", "search with `save_to`", in_result=True),
     "done": XComKey("number of successful searches", _BATCH),
     "failed": XComKey(
         "batch search: list of `query`, `error`, `ambiguous`; data providers: number of failed calls",
@@ -93,7 +98,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     ),
     "left": XComKey("the queries that were not sent", _BATCH),
     "not_begun": XComKey("number of queries that were not sent", _BATCH),
-    "results": XComKey("the results of each search", f"{_BATCH}, without `save_to`"),
+    "results": XComKey("the results of each search", f"{_BATCH}, without `save_to`", in_result=True),
     "credits_used": XComKey(
         "credits of the call, or of the agent in a task",
         "tasks with one billed call, and tasks with a toolset",
@@ -107,10 +112,12 @@ XCOM_KEYS: dict[str, XComKey] = {
     "status_code": XComKey("status of the page's site", "scrape and parse"),
     "warning": XComKey("the service's warning, or None", "search, scrape, parse, and map"),
     "request_id": XComKey("idempotency key of the request", "data providers"),
-    "session_id": XComKey("id of the browser session", "interact"),
-    "steps": XComKey("list of the steps' `stdout`, `stderr`, `exitCode`, `killed`, `error`", "interact"),
-    "credits_billed": XComKey("credits of the browser session", "interact"),
-    "session_duration_ms": XComKey("lifetime of the browser in milliseconds", "interact"),
+    "session_id": XComKey("id of the browser session", "interact, if the task fails"),
+    "steps": XComKey(
+        "list of the steps' `stdout`, `stderr`, `exitCode`, `killed`, `error`", "interact, if the task fails"
+    ),
+    "credits_billed": XComKey("credits of the browser session", "interact, if the task fails"),
+    "session_duration_ms": XComKey("lifetime of the browser in milliseconds", "interact, if the task fails"),
     "remaining_credits": XComKey("credits left", "credit usage"),
     "plan_credits": XComKey("credits of the plan", "credit usage"),
     "billing_period_start": XComKey("ISO 8601 time, or None", "credit usage"),

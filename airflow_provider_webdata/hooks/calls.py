@@ -77,10 +77,18 @@ def one_of(
     """Return the fields of a request, given either as one mapping or model, or as keyword arguments.
 
     :param operation: name of the call in errors.
-    :raises InvalidRequestError: both are given.
+    :raises InvalidRequestError: both are given, or the request is neither a mapping nor a model.
     """
     if request is None:
         return fields
+    if not isinstance(request, (Mapping, RequestModel)):
+        raise InvalidRequestError(
+            operation,
+            [
+                f"fields are keyword arguments, such as url=... or query=...: name the field of {request!r:.100}, or "
+                "pass one mapping of fields"
+            ],
+        )
     if fields:
         raise InvalidRequestError(
             operation,

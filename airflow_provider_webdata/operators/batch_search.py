@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
@@ -9,7 +10,7 @@ from airflow_provider_webdata.common.arguments import number, whole_number
 from airflow_provider_webdata.common.literals import is_literal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from airflow_provider_webdata.options import Changes, Quality
 
@@ -47,10 +48,10 @@ class WebDataBatchSearchOperator(
 
     XCom, each also with a key of its own: `done` (number of successful searches), `failed` (mappings with `query`,
     `error`, `ambiguous`), `left` (the items of `queries` that were not sent, which another task accepts as `queries`),
-    `not_begun` (their number), `credits_used`. With `save_to`, also `path`, `count`, and `bytes`; otherwise `results`,
-    without a key of its own: for each successful search, in the order of `queries`, `query`, `id`, `creditsUsed`,
-    `warning`, and the returned lists `web`, `images`, `news`. In the output, each result has `query` and `source`, in
-    order of the responses.
+    `not_begun` (their number), `credits_used`. With `save_to`, also `path`, `count`, and `bytes` (without a key);
+    otherwise `results`, without a key: for each successful search, in the order of `queries`, `query`, `id`,
+    `creditsUsed`, `warning`, and the returned lists `web`, `images`, `news`. In the output, each result has `query` and
+    `source`, in order of the responses.
 
     :param queries: a list of texts, or of mappings with `query` and any fields of a search, which override those of the
         task; or JSON text of such a list (templated).
@@ -190,3 +191,12 @@ class WebDataBatchSearchOperator(
         whole_number("max_concurrency", self.max_concurrency)
         if is_literal(self.max_error_ratio):
             number("max_error_ratio", self.max_error_ratio, 1)
+
+    def _has_other_fields(self) -> bool:
+        """Return whether a request may have fields that are no arguments: a query may have its own."""
+        is_plain = is_literal(self.queries) and not isinstance(self.queries, str)
+        return (
+            super()._has_other_fields()
+            or not is_plain
+            or any(isinstance(one, Mapping) for one in self.queries)
+        )

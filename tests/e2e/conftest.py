@@ -51,7 +51,7 @@ DAGS = (
     "e2e_secrets",
     "e2e_short_operations",
     "e2e_site",
-    "e2e_check_by_webhook",
+    "e2e_check",
     *(["e2e_agent"] if HAS_AGENTS else []),
 )
 MAX_BODY_MB = 1

@@ -8,7 +8,6 @@ from typing import Any
 from tests.e2e.airflow_tables import AirflowTables
 from tests.e2e.outside import Monitors, Sender, body_of, new_key
 from tests.e2e.run import Run
-from tests.support.service import MONITOR_PAGE
 from tests.support.stack import Stack
 from tests.support.waiting import wait_until
 
@@ -33,9 +32,9 @@ class KilledTriggerer:
     ) -> None:
         self._stack, self._tables, self._monitors, self._watched = stack, tables, monitors, watched
         self.key = new_key()
-        self.polled = monitors.create("polled", events=(MONITOR_PAGE,))
+        self.polled = monitors.create("polled", webhook=False)
         self.by_webhook = start("e2e_delivery_to_webdata_default", {"key": self.key})
-        self.by_polling = start("e2e_check_by_polling", {"monitor": self.polled})
+        self.by_polling = start("e2e_check", {"monitor": self.polled})
         self.polled_check = ""
         self.checks: list[str] = []
         self.while_dead: list[str | None] = []

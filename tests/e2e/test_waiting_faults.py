@@ -49,7 +49,7 @@ def test_api_server_killed_while_it_stores_a_delivery(
 ) -> None:
     key = new_key()
     monitor = monitors.create("held up", key=key)
-    run = start("e2e_check_by_webhook", {"monitor": monitor})
+    run = start("e2e_check", {"monitor": monitor})
     run.wait_for("wait", "deferred")
     monitors.wait_until_watched(monitor)
 

@@ -55,6 +55,7 @@ def test_an_option_that_cannot_work_is_refused(
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no size": ({"max_media_mb": 0}, "max_media_mb must be a number above 0"),
+    "no size at all": ({"max_media_mb": None}, "max_media_mb must be a number above 0"),
     "size as text": ({"max_media_mb": "5"}, "max_media_mb must be a number above 0"),
     "a number for a path": ({"save_to": 5}, "save_to must be a path or URL as text"),
     "a number for a folder": ({"media_to": 5}, "media_to must be a path or URL as text"),

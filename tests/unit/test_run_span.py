@@ -144,6 +144,14 @@ def test_the_consumer_of_a_partition(mapper: str, key: str, first: str, last: st
         assert tbs(run, tz=tz) == f"cdr:1,cd_min:{first}/2026,cd_max:{last}/2026"
 
 
+@pytest.mark.parametrize("day", ["2026-04-23", "2026-04-24"])
+def test_a_day_without_a_midnight(day: str) -> None:
+    """Clocks in Cairo go from 24:00 of the 23rd to 01:00 of the 24th; each day is its own all the same."""
+    month, number = day[5:7], day[8:]
+    found = tbs(consumer(temporal.StartOfDayMapper(timezone="Africa/Cairo"), day), tz="Africa/Cairo")
+    assert found == f"cdr:1,cd_min:{month}/{number}/2026,cd_max:{month}/{number}/2026"
+
+
 JANUARY_5 = ("01/05", "01/05")
 RUNS = {
     "manual, without date": ({}, "11/24", "11/24"),

@@ -56,7 +56,7 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
 
     unknown = [name for name in given if name not in known and not name.startswith("_")]
     # `extra_body` is invalid without a request that it could be merged into.
-    usable = known if getattr(cls, "request_fields", ()) else known - {"extra_body"}
+    usable = known if getattr(cls, "_request_fields", ()) else known - {"extra_body"}
     lines = []
     for name in unknown:
         near = nearest(name, known)

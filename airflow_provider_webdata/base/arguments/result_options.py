@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseOperator
 
 _OF_RESULTS = ("save_to", "media_to", "changes", "result_schema", "result_rows", "quality")
-_OTHERS = ("wait_for_completion", "max_media_mb", "on_invalid_result", "credit_limit")
+_OTHERS = ("wait_for_completion", "on_invalid_result", "credit_limit")
 
 
 def check_result_options(task: BaseOperator) -> None:
@@ -42,7 +42,7 @@ def check_result_options(task: BaseOperator) -> None:
         from airflow_provider_webdata.results.files.formats import format_of
 
         format_of(path)
-    _check_max_media(given.get("max_media_mb", 1))
+    _check_max_media(getattr(task, "max_media_mb", 1))
     _check_schema(given)
     if is_literal(limit := given.get("credit_limit")):
         number("credit_limit", limit)

@@ -13,7 +13,7 @@ _WITH_DATA = ("json", "deterministicJson")
 
 
 def schema_problems(
-    model: str, fields: Mapping[str, Any], result_schema: object, extra_body: object
+    model: str, fields: Mapping[str, Any], result_schema: object, has_other_fields: object
 ) -> list[str]:
     """Return a problem if no page of the results can have `json`.
 
@@ -22,13 +22,13 @@ def schema_problems(
     :param model: name of the request model.
     :param fields: fields of the request, by their Python names.
     :param result_schema: the operator's argument. None: no problem.
-    :param extra_body: the operator's argument, which may name formats, too.
+    :param has_other_fields: whether formats may also be elsewhere, such as in `extra_body`.
     """
     rules = field_rules(model)
     # The prompt of a crawl may set formats, too.
     if (
         result_schema is None
-        or extra_body
+        or has_other_fields
         or fields.get("prompt")
         or not {"formats", "scrape_options"} & rules.keys()
     ):

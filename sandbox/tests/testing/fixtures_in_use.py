@@ -173,7 +173,7 @@ def test_checks_without_a_manifest_know_the_run_before(webdata_sandbox):
 def test_a_limit_of_credits(webdata_sandbox):
     search = WebDataBatchSearchOperator(task_id="s", queries=["river", "coffee", "bridge"], credit_limit=5)
     found = webdata_sandbox.execute(search)
-    assert (found["done"], found["creditsUsed"]) == (2, 4)
+    assert (found["done"], found["credits_used"]) == (2, 4)
     webdata_sandbox.set_page(PAGE, "<p>Here.</p>")
     assert scrape(webdata_sandbox, proxy="basic", credit_limit=1)["markdown"] == "Here."
 

@@ -144,7 +144,7 @@ def short_operations():
     # On the page of that scrape, and with code that fails: the browser is closed all the same.
     WebDataInteractOperator(
         task_id="on_the_page",
-        scrape_id=scrape.output["metadata"]["scrapeId"],
+        scrape_id=scrape.output["scrape_id"],
         language="node",
         steps=["console.log(await page.title())"],
     )

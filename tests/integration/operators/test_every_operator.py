@@ -43,7 +43,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 
 # The sensor writes the result of a job that somebody else started.
 FREE = {"WebDataJobSensor"}
-WRITING = [task for task in TASKS if "output" in parameters(task) and task.__name__ not in FREE]
+WRITING = [task for task in TASKS if "save_to" in parameters(task) and task.__name__ not in FREE]
 BILLING = [task for task in TASKS if "credit_limit" in parameters(task)]
 
 

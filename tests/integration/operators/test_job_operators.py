@@ -199,7 +199,7 @@ def test_a_job_is_started_waited_for_and_its_result_returned(done: Done, name: s
     assert (result["status"], result["data"], result["creditsUsed"]) == ("completed", DATA[kind], 2)
     if kind in ("crawl", "batch_scrape"):
         assert (result["count"], result["total"]) == (2, 2)
-        assert result["errors"] == {"count": 0, "robotsBlocked": 0, "pages": []}
+        assert result["errors"] == {"count": 0, "robots_blocked": 0, "pages": []}
 
 
 @pytest.mark.rule("job-counts")
@@ -484,15 +484,12 @@ def test_a_retry_with_corrected_arguments(
     """The former job is canceled where a kill would cancel it, and its credits stay in the account."""
     service.ends_after, store = None, StateStore()
     name = {"crawl": "url", "batch_scrape": "urls", "agent": "prompt"}[kind]
-    more = {"poll_interval": 1, "wait_timeout": 0.01, "cancel_on_kill": kind != "agent", "webhook": None}
-    with pytest.raises(WaitTimeoutError):
-        job(kind, **more).execute(context_of(TaskInstance(), store))
+    more = {"wait_for_completion": False, "cancel_on_kill": kind != "agent", "webhook": None}
+    job(kind, **more).execute(context_of(TaskInstance(), store))
     service.set_all(RUNNING[kind], creditsUsed=7)
     corrected = [f"{URL}new"] if name == "urls" else f"{URL}new"
     second = TaskInstance(try_number=2)
-    job_id = job(kind, wait_for_completion=False, **{**more, name: corrected}).execute(
-        context_of(second, store)
-    )
+    job_id = job(kind, **{**more, name: corrected}).execute(context_of(second, store))
     former, new = service.started()
     assert job_id == new
     assert service.bodies[1][name] == corrected
@@ -742,7 +739,7 @@ def test_page_errors_fail_the_task_only_past_a_ratio(
     assert outcome.ended == (state, 1)
     result = outcome.value or outcome.xcom["return_value"]
     assert result["data"] == pages
-    assert (result["errors"]["count"], result["errors"]["robotsBlocked"]) == (2, 1)
+    assert (result["errors"]["count"], result["errors"]["robots_blocked"]) == (2, 1)
     assert {page["url"] for page in result["errors"]["pages"]} == {f"{URL}3", f"{URL}4"}
     assert outcome.xcom["incomplete"] == [{"kind": "pages_failed", "number": 2, "of": 4}]
 
@@ -838,7 +835,7 @@ def test_pages_go_to_a_file(service: JobService, tmp_path: Path, ends_with: str,
 def test_invalid_urls_are_reported(service: JobService, log: Callable[[], str]) -> None:
     service.invalid_urls = ["htp://x"]
     outcome = direct.run(job("batch_scrape", wait_for_completion=False))
-    assert outcome.xcom["invalidURLs"] == ["htp://x"]
+    assert outcome.xcom["invalid_urls"] == ["htp://x"]
     assert outcome.xcom["incomplete"] == [{"kind": "urls_invalid", "number": 1, "of": 1}]
     assert "dropped 1 invalid URLs: htp://x" in log()
 

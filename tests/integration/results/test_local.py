@@ -387,7 +387,7 @@ def test_what_cannot_be_written_is_refused(url, words):
 def test_missing_pyarrow_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     check_output(f"{tmp_path}/x.jsonl")
-    with pytest.raises(OutputError, match=r"airflow-provider-webdata\[parquet\]"):
+    with pytest.raises(OutputError, match=r"pip install pyarrow \(the extra parquet\)"):
         check_output(f"{tmp_path}/x.parquet")
 
 

@@ -197,7 +197,7 @@ def test_a_rate_limit_late_in_a_long_wait(
     [
         ("{{ 'map' }}", JOB, "kind must be one of"),
         ("{{ 'agent' }}", JOB, "a canceled agent run has no result"),
-        ("crawl", "{{ '' }}", "job_id is empty after rendering"),
+        ("crawl", "{{ '' }}", "job_id must name a job"),
     ],
     ids=["kind", "kind without pages", "job_id"],
 )

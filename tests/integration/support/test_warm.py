@@ -47,6 +47,7 @@ def test_as_if_it_were_imported_here(warm: Warm, tmp_path: Path) -> None:
     assert {*here.pop("imported")} - {*there.pop("imported")} <= {
         "airflow_provider_webdata.cli",
         "airflow_provider_webdata.common",
+        "airflow_provider_webdata.common.extras",
         "airflow_provider_webdata.common.needs_database",
     }
     assert here == there

@@ -89,7 +89,7 @@ def test_the_xcom_of_a_task_names_its_file(written: Written) -> None:
     # Of one task, of a mapped one, and rendered to text.
     for xcom in ({"path": one, "count": 1}, [{"path": one}, {"path": other}], json.dumps([{"path": one}])):
         task = WebDataToTableOperator(task_id="t", path=xcom, table="t", conn_id="warehouse")
-        assert task.paths() == ([one, other] if isinstance(xcom, list) else [one])
+        assert task._paths() == ([one, other] if isinstance(xcom, list) else [one])
     advice = "set it to a path, or to the result of a task with save_to="
     with pytest.raises(ArgumentError, match=f"path: this value has no file; {advice}"):
         WebDataToTableOperator(task_id="t", path={"data": []}, table="t", conn_id="warehouse")

@@ -79,7 +79,7 @@ def test_research_with_citations_into_a_table(airflow: Airflow, sandbox: Any, tm
     assert row[:2] == ("The river stood at 412 cm.", FLOODS)
     assert row[2].startswith("River level rises")
     assert done.xcom["into_table.return_value"] == 1
-    assert done.xcom["research.creditsUsed"] == 3
+    assert done.xcom["research.credits_used"] == 3
 
 
 def test_a_change_is_reviewed_by_a_person(airflow: Airflow, sandbox: Any, tmp_path: Path) -> None:

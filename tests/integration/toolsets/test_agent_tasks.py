@@ -148,7 +148,7 @@ def test_an_agent_operator(done: Done) -> None:
     outcome = done.outcome
     assert outcome.state("agent") == "success", outcome.log_of("agent")
     assert outcome.xcom["agent.sources"] == [{"tool": "read_page", "url": START, "title": "Start"}]
-    assert outcome.xcom["agent.creditsUsed"] == 3
+    assert outcome.xcom["agent.credits_used"] == 3
     assert outcome.xcom["agent.credits"]["by_operation"] == {"scrape": 1, "search": 2}
     assert outcome.xcom["spent.return_value"] == [1, 3]
     # `airflow webdata costs` adds these up.
@@ -172,7 +172,7 @@ def test_task_agent(done: Done) -> None:
     xcom = done.outcome.xcom
     assert [xcom[f"research[{index}].sources"][0]["url"] for index in (0, 1)] == [FLOODS, SALMON]
     # Each task instance has the whole cap.
-    assert [xcom[f"research[{index}].creditsUsed"] for index in (0, 1)] == [1, 1]
+    assert [xcom[f"research[{index}].credits_used"] for index in (0, 1)] == [1, 1]
     assert "412 cm" in str(xcom["research[0].return_value"])
 
 
@@ -189,7 +189,7 @@ def test_only_a_durable_retry_pays_nothing_again(done: Done, durable: bool) -> N
         assert sent == [("POST", "/v2/search"), ("POST", "/v2/scrape")] * 2
     if HAS_STORE:
         assert [source["url"] for source in outcome.xcom[f"{name}.sources"]] == [FLOODS]
-        assert outcome.xcom[f"{name}.creditsUsed"] == (3 if durable else 6)
+        assert outcome.xcom[f"{name}.credits_used"] == (3 if durable else 6)
 
 
 def test_missing_credits_are_final(done: Done) -> None:

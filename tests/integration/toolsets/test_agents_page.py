@@ -59,7 +59,7 @@ def test_the_first_agent(airflow: Airflow, sandbox: Any) -> None:
 
 
 def test_the_other_calls(airflow: Airflow, sandbox: Any) -> None:
-    steps = [["search_papers", {"request": {"query": "rain", "k": 1}}], ["say", "Six hours later."]]
+    steps = [["search_papers", {"query": "rain", "k": 1}], ["say", "Six hours later."]]
     done = run(airflow, sandbox, named(snippet("paper_agent")) + SCRIPTED.format(steps=json.dumps(steps)))
     assert done.run["state"] == "success", done.log[-5000:]
     assert done.xcom["papers.return_value"] == "Six hours later."

@@ -120,7 +120,7 @@ def test_a_long_page_comes_in_parts_and_is_paid_for_once(obey: Any, sandbox: Any
         "formats": ["markdown"],
         "parsers": [{"type": "pdf", "maxPages": 1}],
     }
-    assert ti.xcom["creditsUsed"] == 1
+    assert ti.xcom["credits_used"] == 1
     assert ti.xcom["sources"] == [{"tool": "read_page", "url": LONG, "title": "Long"}]
     (beyond,) = results(obey(call("read_page", url=LONG, offset=10**6), toolset))
     assert beyond == f"read_page: offset: the text has only {len(TEXT)} characters"
@@ -243,7 +243,7 @@ def test_another_attempt_reads_again_and_holds_the_cap(obey: Any, sandbox: Any, 
     assert "412 cm" in read["untrusted"]["text"]
     assert refused.endswith("4 of max_credits=8 are left")
     assert [request["method"] for request in sandbox.control.requests("/v2/scrape")] == ["POST"]
-    assert ti.xcom["creditsUsed"] == 4
+    assert ti.xcom["credits_used"] == 4
     assert [source["url"] for source in ti.xcom["sources"]] == [FLOODS]
 
     # Clearing the task begins anew: the cap is whole again.
@@ -296,7 +296,7 @@ def test_a_server_that_does_not_bill_spends_no_credits(
         "read_page: the final URL of the page is forbidden or unknown",
     ]
     assert "billed" not in told[1]
-    assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["unknown"], ti.xcom["creditsUsed"]) == (0, 0, 0)
+    assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["unknown"], ti.xcom["credits_used"]) == (0, 0, 0)
 
 
 def test_tags_of_a_page_in_place_of_facts(obey: Any, monkeypatch: pytest.MonkeyPatch, attempt: Any) -> None:
@@ -406,7 +406,7 @@ def test_equal_calls_share_one(sandbox: Any, attempt: Any) -> None:
         "/v2/scrape",
         "/v2/search",
     ]
-    assert ti.xcom["creditsUsed"] == 1 + 5 + 1 + 2
+    assert ti.xcom["credits_used"] == 1 + 5 + 1 + 2
 
 
 def test_long_results_are_cut(obey: Any, monkeypatch: pytest.MonkeyPatch) -> None:

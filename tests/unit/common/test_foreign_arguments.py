@@ -43,7 +43,16 @@ OTHERS = (
 )
 """Models of fields inside objects, and of arguments that an operator has beside its request."""
 
-OWN = {"credit_limit": 5, "extra_body": {"a": 1}, "limit": 5, "max_concurrency": 2, "webdata_conn_id": "c"}
+OWN = {
+    "credit_limit": 5,
+    "extra_body": {"a": 1},
+    "limit": 5,
+    "max_concurrency": 2,
+    "media_to": "/media",
+    "save_to": "/found.jsonl",
+    "wait_timeout": 60,
+    "webdata_conn_id": "c",
+}
 """Values of operators' arguments that are not fields of their requests."""
 
 
@@ -97,7 +106,7 @@ def test_a_followed_hint_of_a_request_is_valid(model: type[RequestModel]) -> Non
 
 @pytest.mark.parametrize("task", TASKS, ids=lambda task: task.__name__)
 def test_a_followed_hint_of_an_operator_is_valid(task: Any) -> None:
-    known = {*parameters(task)} - (set() if getattr(task, "request_fields", ()) else {"extra_body"})
+    known = {*parameters(task)} - (set() if getattr(task, "_request_fields", ()) else {"extra_body"})
     model = getattr(models, getattr(task, "_request_model", ""), None)
     arguments = required(task)
     for name in FOREIGN:

@@ -126,6 +126,16 @@ def test_keywords_a_mapping_and_a_model_send_the_same(hook: Any, name: str) -> N
     assert fields
 
 
+@pytest.mark.parametrize("fields", [{}, {"formats": ["markdown"]}])
+def test_text_in_place_of_fields_is_refused_with_the_way_to_name_it(
+    hook: Any, fields: dict[str, Any]
+) -> None:
+    with pytest.raises(
+        InvalidRequestError, match=r"fields are keyword arguments, such as url=\.\.\..*'https://a"
+    ):
+        hook.scrape("https://a.example/", **fields)
+
+
 def test_fields_beside_a_mapping_are_refused_and_the_advice_works(hook: Any) -> None:
     given = {"query": "river"}
     with pytest.raises(

@@ -138,6 +138,17 @@ def test_contradictions_fail_while_the_dag_is_read(operator, arguments, words):
 
 
 RIGHT = {
+    "a schema of pages that a query asks for": (
+        WebDataBatchSearchOperator,
+        {
+            "queries": [{"query": "q", "scrapeOptions": {"formats": [{"type": "json", "schema": {}}]}}],
+            "result_schema": {},
+        },
+    ),
+    "a schema of pages that queries may ask for": (
+        WebDataBatchSearchOperator,
+        {"queries": "{{ queries }}", "result_schema": {}},
+    ),
     "a search for what domain tools find": (
         WebDataSearchOperator,
         {"query": "q", "returns": "tools", "domain_tools": True},

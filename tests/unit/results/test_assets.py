@@ -18,8 +18,8 @@ def test_each_outlet_is_told():
     events[pages].extra["count"] = "the author's own"
     context = {"outlet_events": events, "task": SimpleNamespace(outlets=[pages, alias, "something else"])}
     annotate_outlets(context, FACTS)
-    assert events[pages].extra == {"path": "s3://b/x.jsonl", "count": "the author's own", "creditsUsed": 2}
-    assert events[alias].extra == {"path": "s3://b/x.jsonl", "count": 3, "creditsUsed": 2}
+    assert events[pages].extra == {"path": "s3://b/x.jsonl", "count": "the author's own", "credits_used": 2}
+    assert events[alias].extra == {"path": "s3://b/x.jsonl", "count": 3, "credits_used": 2}
 
 
 def test_outside_of_a_task():

@@ -104,6 +104,20 @@ def test_where_a_sensor_starts(sensor, given, starts):
     assert (made.start_trigger_args is not None) is starts
 
 
+@pytest.mark.parametrize("deferrable", [True, False])
+def test_a_subclass_may_have_a_template_field_of_its_own(deferrable):
+    class Sensor(WebDataMonitorCheckSensor):
+        template_fields = (*WebDataMonitorCheckSensor.template_fields, "flavor")
+
+        def __init__(self, *, flavor: str, **kwargs: Any) -> None:
+            super().__init__(**kwargs)
+            self.flavor = flavor
+
+    with DAG("d", schedule=None):
+        made = Sensor(task_id="s", monitor_id="m", after=NOON, deferrable=deferrable, flavor="{{ ds }}")
+    assert made.start_from_trigger is False
+
+
 def test_a_subclass_with_code_of_its_own_runs_it():
     class Sensor(WebDataMonitorCheckSensor):
         def execute(self, context: Any) -> Any:

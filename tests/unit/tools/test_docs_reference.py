@@ -106,7 +106,7 @@ def test_there_is_a_page_for_each_public_class_and_it_is_listed() -> None:
             "[PageJobWebhookConfig](../../reference/objects.md#pagejobwebhookconfig), or its URL as text",
             "crawl-webhook",
         ),
-        ("operators/WebDataCrawlOperator", "wait", "`Wait`", None),
+        ("operators/WebDataCrawlOperator", "wait_timeout", "`float | timedelta`", None),
         ("sensors/WebDataMonitorCheckSensor", "otherwise", '`"wait" | "skip"`', None),
         ("triggers/WebDataMonitorCheckEventTrigger", "on_failed", '`"accept" | "wait"`', None),
     ],

@@ -11,6 +11,7 @@ import pytest
 
 from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.common import xcom_keys
+from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from tests.support.snippets import ROOT
 from tools import reference_pages
@@ -151,7 +152,8 @@ def test_each_pushed_key_is_declared() -> None:
                         pushed |= {text for key in keyword.value.keys if key and (text := _text(key))}
     assert pushed <= xcom_keys.XCOM_KEYS.keys()
     assert pushed >= {"monitor_id", "credits", "failure", "incomplete", "return_value"}
-    assert xcom_keys.XCOM_KEYS.keys() <= texts
+    # `push` converts the names of the service.
+    assert xcom_keys.XCOM_KEYS.keys() <= {snake_case(text) for text in texts}
 
 
 def _text(node: ast.AST) -> str | None:
