@@ -20,7 +20,6 @@ DAG = """
 from airflow.sdk import DAG, task
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Wait
 
 with DAG("smoke", schedule=None) as dag:
     search = WebDataSearchOperator(task_id="search", query="site:river.example", limit=5, returns="web")

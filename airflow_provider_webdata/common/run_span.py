@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone, tzinfo
+from datetime import datetime, time, timezone, tzinfo
 from typing import Any
 
 import pendulum
@@ -69,9 +69,9 @@ def _period(key: str, tz: tzinfo) -> tuple[datetime, datetime] | None:
     month = int(match["month"] or 3 * int(quarter or 1) - 2)
     months = 1 if match["month"] else 3 if quarter else 12
     try:
-        start = pendulum.naive(int(match["year"]), month, int(match["day"] or 1))
+        start = pendulum.date(int(match["year"]), month, int(match["day"] or 1))
     except ValueError:
         return None
-    days = {"days": 7 if match["week"] else 1} if match["day"] else {"months": months}
-    # A zone whose clocks change at midnight has days without one, which pendulum would begin at 01:00.
-    return start.replace(tzinfo=tz), start.add(**days).replace(tzinfo=tz)
+    end = start.add(**({"days": 7 if match["week"] else 1} if match["day"] else {"months": months}))
+    # Pendulum would begin a day without a midnight, because clocks change then, at 01:00.
+    return datetime.combine(start, time(), tz), datetime.combine(end, time(), tz)

@@ -133,7 +133,7 @@ def test_text_in_place_of_fields_is_refused_with_the_way_to_name_it(
     with pytest.raises(
         InvalidRequestError, match=r"fields are keyword arguments, such as url=\.\.\..*'https://a"
     ):
-        hook.scrape("https://a.example/", **fields)
+        body_sent(hook.scrape, "https://a.example/", **fields)
 
 
 def test_fields_beside_a_mapping_are_refused_and_the_advice_works(hook: Any) -> None:
