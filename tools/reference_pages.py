@@ -399,7 +399,7 @@ def _xcom() -> str:
         "XCom keys",
         _generated(),
         "This table lists the keys that the provider adds; in a returned mapping, all other keys are the service's "
-        "field names, which the operators' pages describe. A value of the *result* has no key of its own: read it "
+        "field names, which the operators' pages describe. A value of the *result* has no separate key: read it "
         "from the return value, or set Airflow's `multiple_outputs=True`.",
         _checked(("Key", "Value", "Pushed by"), rows, "common/xcom_keys.py"),
     )

@@ -85,7 +85,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         """
         if not self.deferrable:
             return
-        # A subclass may set a template field of its own later.
+        # A subclass may set its own template field later.
         given = [getattr(self, name, ...) for name in self.template_fields]
         runs_code_first = (
             self.on_execute_callback

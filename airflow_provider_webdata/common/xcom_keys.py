@@ -10,7 +10,7 @@ class XComKey(NamedTuple):
 
     :param shape: the value.
     :param pushed_by: the tasks that push it, and when.
-    :param in_result: whether it is a value of a returned mapping, without a key of its own.
+    :param in_result: whether it is a value of a returned mapping, without a separate key.
     """
 
     shape: str
@@ -30,7 +30,7 @@ SKIPPED = "skipped_entries"
 UNPUBLISHED = "unpublished"
 
 SCALARS = ("path", "count", "id", "creditsUsed", "credits_used")
-"""Keys of a returned mapping that are XComs of their own, in snake_case: `crawl.output["path"]`."""
+"""Keys of a returned mapping that are separate XComs, in snake_case: `crawl.output["path"]`."""
 
 _FILES = "tasks with `save_to`"
 _BATCH = "batch search"

@@ -46,7 +46,7 @@ class WebDataBatchSearchOperator(
     Duplicate requests are sent once. The arguments from `limit` to `threat_protection` are templated fields of a search
     and apply to each search that does not override them.
 
-    XCom, each also with a key of its own: `done` (number of successful searches), `failed` (mappings with `query`,
+    XCom, each also with a separate key: `done` (number of successful searches), `failed` (mappings with `query`,
     `error`, `ambiguous`), `left` (the items of `queries` that were not sent, which another task accepts as `queries`),
     `not_begun` (their number), `credits_used`. With `save_to`, also `path`, `count`, and `bytes` (without a key);
     otherwise `results`, without a key: for each successful search, in the order of `queries`, `query`, `id`,

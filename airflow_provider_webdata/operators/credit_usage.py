@@ -19,7 +19,7 @@ class WebDataCreditUsageOperator(WebDataOperator):
     crawls and batches afterwards, so the figure may lag by minutes or hours.
 
     XCom: a mapping with the wire names `remainingCredits`, `planCredits`, `billingPeriodStart`, `billingPeriodEnd`,
-    which are also XComs of their own (`remaining_credits`, ...), even if the guard fails or skips the task.
+    which are also separate XComs (`remaining_credits`, ...), even if the guard fails or skips the task.
 
     :param min_remaining: minimum number of credits that must be left (templated).
     :param min_remaining_percent: minimum percentage of the plan's credits that must be left, 0 to 100 (templated).

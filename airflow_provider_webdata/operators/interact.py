@@ -34,7 +34,7 @@ class WebDataInteractOperator(
 
     XCom: a mapping with `sessionId` or `scrapeId`; `steps`, for each executed step the wire names `stdout`, `stderr`,
     `exitCode`, `killed`, `error`, and `result` and `output` if they contain more; `creditsBilled`; `sessionDurationMs`.
-    If the task fails, each has a key of its own (`session_id`, ...). The URLs that control the browser appear neither
+    If the task fails, each has a separate key (`session_id`, ...). The URLs that control the browser appear neither
     in XCom nor in logs.
 
     :param steps: steps to run in order: code as text, or mappings with `code` (at most 100,000 characters) or, with
