@@ -10,7 +10,6 @@ from airflow.sdk.exceptions import TaskDeferralError, TaskDeferralTimeout
 from airflow_provider_webdata.base.arguments.checked_arguments import literal_problems
 from airflow_provider_webdata.base.arguments.literal_check import field_rules
 from airflow_provider_webdata.base.arguments.result_options import check_result_options
-from airflow_provider_webdata.base.arguments.schema_check import schema_problems
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.service_task import ServiceTask
 from airflow_provider_webdata.common.arguments import without_sets
@@ -170,13 +169,20 @@ class WebDataOperator(ServiceTask):
             self._lists_for_text(fields)
             or literal_problems(self._request_model, fields)
             or self._contradictions(fields)
-            or schema_problems(
-                self._request_model, fields, getattr(self, "result_schema", None), self._has_other_fields()
-            )
+            or self._schema_problems(fields)
         )
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)
             raise ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:{lines}")
+
+    def _schema_problems(self, fields: Mapping[str, Any]) -> Sequence[str]:
+        schema = getattr(self, "result_schema", None)
+        if schema is None:
+            return ()
+        # Few tasks have a schema, and a DAG file is parsed faster without the import.
+        from airflow_provider_webdata.base.arguments.schema_check import schema_problems
+
+        return schema_problems(self._request_model, fields, schema, self._has_other_fields())
 
     def _has_other_fields(self) -> bool:
         """Return whether a request may have fields that are no arguments."""
