@@ -85,8 +85,8 @@ def one_of(
         raise InvalidRequestError(
             operation,
             [
-                f"fields are keyword arguments, such as url=... or query=...: name the field of {request!r:.100}, or "
-                "pass one mapping of fields"
+                "fields are keyword arguments, such as url=... or query=...: name the field, or pass one mapping of "
+                f"fields (given: {type(request).__name__})"
             ],
         )
     if fields:

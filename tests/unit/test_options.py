@@ -68,6 +68,10 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no time": ({"wait_timeout": 0}, "wait_timeout must be seconds or a timedelta, more than 0"),
     "past": ({"wait_timeout": timedelta(days=-1)}, "wait_timeout must be"),
     "endless": ({"wait_timeout": float("inf")}, "wait_timeout must be"),
+    "a verdict on no results": (
+        {"wait_for_completion": False, "on_invalid_result": "fail"},
+        "on_invalid_result= has no effect with wait_for_completion=False",
+    ),
     "time as text": ({"wait_timeout": "1 h"}, "wait_timeout must be seconds"),
 }
 

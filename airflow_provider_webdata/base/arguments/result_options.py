@@ -27,14 +27,16 @@ def check_result_options(task: BaseOperator) -> None:
         name: value for name in (*_OF_RESULTS, *_OTHERS) if (value := getattr(task, name, None)) is not None
     }
     if not given.get("wait_for_completion", True):
-        for name in _OF_RESULTS:
-            if name in given:
-                # The sensor does not compare with earlier runs.
-                sensor = "" if name == "changes" else f", or omit {name}= and give it to WebDataJobSensor"
-                raise ArgumentError(
-                    f"{type(task).__name__} {task.task_id!r}: {name}= has no effect with wait_for_completion=False, "
-                    f"because the task publishes no results; remove wait_for_completion=False{sensor}"
-                )
+        asked = [name for name in _OF_RESULTS if name in given]
+        if given.get("on_invalid_result") == "fail":
+            asked.append("on_invalid_result")
+        for name in asked:
+            # The sensor does not compare with earlier runs.
+            sensor = "" if name == "changes" else f", or omit {name}= and give it to WebDataJobSensor"
+            raise ArgumentError(
+                f"{type(task).__name__} {task.task_id!r}: {name}= has no effect with wait_for_completion=False, "
+                f"because the task publishes no results; remove wait_for_completion=False{sensor}"
+            )
     for name in ("save_to", "media_to"):
         if is_literal(path := given.get(name)) and not isinstance(path, (str, type(None))):
             raise ArgumentError(f"{name} must be a path or URL as text (given: {path!r})")
