@@ -266,3 +266,14 @@ def test_a_dag_with_other_template_marks_is_rendered() -> None:
     search = WebDataSearchOperator(task_id="s", query="[[ 'river' ]]", dag=dag)
     search.render_template_fields({})
     assert search.query == "river"
+
+
+@pytest.mark.parametrize("name", ["save_to", "media_to", "changes"])
+def test_a_destination_without_a_value_is_refused(name: str) -> None:
+    """Without it, the results would go to XCom, or be compared with nothing."""
+    dag = DAG("d", schedule=None, render_template_as_native_obj=True)
+    arguments: dict[str, Any] = {name: "{{ none }}"}
+    task = WebDataScrapeOperator(task_id="p", url="https://a.example/", dag=dag, **arguments)
+    task.render_template_fields({})
+    with pytest.raises(AirflowFailException, match=f"{name} is None"):
+        task.execute(context_of(TaskInstance()))
