@@ -122,7 +122,7 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.ScrapeTarget, {**SCRAPE_TARGET, "formats": []}, "formats", 'write scrape_options={"formats": ...}'),
     (m.CrawlTarget, at_site(type="crawl", limit=1), "limit", 'write crawl_options={"limit": ...}'),
     (m.ScrapeRequest, at_site(scrapeOptions={}), "scrapeOptions",
-     "write only_main_content=... (each option of a page is an argument)"),
+     "write only_main_content=... (pass each option of a page as an argument)"),
     (m.BatchScrapeRequest, {"urls": [SITE], "scrape_options": {}}, "scrape_options", "write only_main_content=..."),
     # A mapping that a template rendered to text.
     (m.MonitorCreateRequest, monitor(schedule=' {"text": "daily"}'), "schedule", "render_template_as_native_obj=True"),
