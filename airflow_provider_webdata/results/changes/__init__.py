@@ -1,0 +1,1 @@
+"""The state of `changes`: snapshots of the pages that earlier runs read."""

@@ -1,0 +1,333 @@
+"""A player of histories of a task with `changes`: nights, edits, kills, clears, loads, and another Airflow.
+
+The decisions are the package's; the world around them is the smallest that can go wrong. Snapshots are lists of pages
+here, so that all short histories can be played; `test_snapshots.py` plays others with files.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from airflow_provider_webdata.results.changes.pages import (
+    Found,
+    Page,
+    RunFacts,
+    compared,
+    joined,
+    merged_streams,
+    version_after,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from airflow_provider_webdata.results.changes.pages import Outcome
+
+    Event = tuple[Any, ...]
+    History = list[Event]
+    Decide = Callable[[Page | None, Found | None, RunFacts], Outcome | None]
+
+REMOVED_AFTER = 2
+QUIET_NIGHTS = 6
+_NEVER = -1
+
+
+class Site(NamedTuple):
+    """What the site is like.
+
+    :param pages: contents by key.
+    :param down: keys of pages that fail.
+    """
+
+    pages: dict[str, str]
+    down: tuple[str, ...] = ()
+
+
+class How(NamedTuple):
+    """How a run reads the site.
+
+    :param is_complete: False: it ended at its limit.
+    :param request: what it requests of a page.
+    :param emits_all: `emit="all"`.
+    :param is_incremental: it requests only pages that are new, not consumed, or stale.
+    """
+
+    is_complete: bool = True
+    request: str = "markdown"
+    emits_all: bool = False
+    is_incremental: bool = False
+
+
+class Written(NamedTuple):
+    """A run's file.
+
+    :param rows: emissions: key, version, content (None: removed).
+    """
+
+    rows: list[tuple[str, int, str | None]]
+
+
+class World:
+    """A site, a task's folder of snapshots, its DAG runs, and a table."""
+
+    def __init__(self, decide: Decide = compared) -> None:
+        self._decide = decide
+        self.site = Site({})
+        self.night = self.clock = 0
+        self.folder: dict[int, list[Page]] = {}
+        self.names = itertools.count()
+        self.files: dict[int, Written] = {}
+        self.steps: dict[int, list[tuple[str, Any]]] = {}
+        self.succeeded: set[int] = set()
+        self.loads: dict[int, str] = {}
+        self.being_read: dict[int, Written] = {}
+        self.is_fresh: dict[int, bool] = {}
+        self.table: dict[str, tuple[int, str | None]] = {}
+        self.misses: dict[str, int] = {}
+        self.removed_early = 0
+        self.emitted = 0
+
+    def rows(self) -> dict[str, str]:
+        """Return the table's rows of pages that are not marked as removed."""
+        return {key: content for key, (_, content) in self.table.items() if content is not None}
+
+    def is_consumed(self, token: str) -> bool:
+        """Return whether the load of a run has succeeded."""
+        where, _, run = token.partition(" ")
+        return where == "here" and int(run) in self.succeeded and self.loads.get(int(run)) == "success"
+
+    def begin(self, run: int, how: How, *, alone: bool = False, where: str = "here") -> None:
+        """Read the site, and compare."""
+        if where == "here":
+            self.succeeded.discard(run)
+            if not alone:
+                self.loads.pop(run, None)
+                self.being_read.pop(run, None)
+        self.night += 1
+        # Clocks of workers differ.
+        self.clock += random.choice((1, 1, 5, -3))
+        names = [*self.folder]
+        state = [*merged_streams(self.folder[name] for name in names)]
+        token = f"{where} {run}"
+        consumed = {page.by for page in state if page.by is not None and self.is_consumed(page.by)}
+        found = self._found(state, token, consumed, how)
+        facts = RunFacts(
+            token,
+            version_after(max((page.version for page in state), default=0), self.clock),
+            self.night,
+            how.request,
+            REMOVED_AFTER,
+            how.is_complete and bool(found),
+            consumed,
+            how.emits_all,
+        )
+        outcomes = [self._decide(*pair, facts) for pair in joined(state, found)]
+        new = [outcome.page for outcome in outcomes if outcome is not None]
+        items = [
+            (outcome.page.key, outcome.page.version, outcome.page.digest)
+            for outcome in outcomes
+            if outcome is not None and outcome.is_emitted
+        ]
+        for key in self.misses:
+            self.misses[key] += facts.is_complete and key not in {one.key for one in found}
+        self.removed_early += sum(
+            digest is None and key in self.site.pages and self.misses.get(key, 0) < 2
+            for key, _, digest in items
+        )
+        self.emitted = len(items)
+        steps = [
+            ("file", Written(items)),
+            ("snapshot", (new, [one.key for one in found], token)),
+            ("delete", names),
+            ("success", None),
+        ]
+        self.steps[run] = steps if where == "here" else steps[1:3]
+
+    def _found(self, state: list[Page], token: str, consumed: set[str], how: How) -> list[Found]:
+        known = {page.key: page for page in state}
+        found = []
+        for key, content in sorted(self.site.pages.items()):
+            page = known.get(key)
+            if how.is_incremental and page is not None and page.digest is not None:
+                is_open = page.by == token or not (page.consumed or page.by in consumed)
+                # A site's dates show changes.
+                is_stale = page.digest != content or page.missed is not None
+                if not is_open and not is_stale and page.request == how.request:
+                    found.append(Found(key, None))
+                    continue
+            if key not in self.site.down:
+                found.append(Found(key, content))
+        return found
+
+    def step(self, run: int) -> None:
+        """Do the next step of a run."""
+        what, value = self.steps[run].pop(0)
+        if what == "file":
+            self.files[run] = value
+            # A load that started before can have read another file: it consumes nothing of this one.
+            self.is_fresh[run] = run not in self.loads
+        elif what == "snapshot":
+            state, found, token = value
+            if token.startswith("here") and not self.is_fresh[run]:
+                state = [
+                    msgspec.structs.replace(page, by=None) if page.by == token else page for page in state
+                ]
+            self.folder[next(self.names)] = state
+            self.misses |= dict.fromkeys(found, 0)
+        elif what == "delete":
+            for name in value:
+                self.folder.pop(name, None)
+        else:
+            self.succeeded.add(run)
+
+    def load(self, run: int, *, applies: bool, succeeds: bool) -> None:
+        """Load a run's file, or the one that its load is reading."""
+        written = self.being_read.pop(run, None) or self.files[run]
+        for key, version, content in written.rows if applies else ():
+            if version >= self.table.get(key, (_NEVER, None))[0]:
+                self.table[key] = (version, content)
+        self.loads[run] = "success" if succeeds else "failed"
+
+    def do(self, event: Event) -> None:
+        """Do one event of a history."""
+        kind, *rest = event
+        if kind == "site":
+            self.site = rest[0]
+        elif kind == "gap":
+            self.night += 7
+        elif kind in ("begin", "alone"):
+            self.begin(rest[0], _how(rest), alone=kind == "alone")
+        elif kind == "step":
+            self.step(rest[0])
+        elif kind == "read":
+            self.loads[rest[0]] = "running"
+            self.being_read[rest[0]] = self.files[rest[0]]
+        elif kind == "load":
+            self.load(rest[0], applies=rest[1], succeeds=rest[2])
+        elif kind == "elsewhere":
+            self.begin(rest[0], _how(rest), where="laptop")
+            self.step(rest[0])
+            self.step(rest[0])
+        else:
+            self.begin(rest[0], _how(rest), alone=kind == "whole alone")
+            for _ in range({"killed after file": 1, "killed after snapshot": 2}.get(kind, 4)):
+                self.step(rest[0])
+
+
+def _how(rest: list[Any]) -> How:
+    return rest[1] if len(rest) > 1 else How()
+
+
+def play(history: History, last: How = How(), decide: Decide = compared) -> World:  # noqa: B008 - immutable
+    """Play a history, and quiet nights after it.
+
+    :param last: how the runs of the quiet nights read the site.
+    :param decide: the decision about a page.
+    """
+    world = World(decide)
+    for event in history:
+        world.do(event)
+    world.site = Site(world.site.pages)
+    for run in range(100, 100 + QUIET_NIGHTS):
+        world.do(("whole", run, last))
+        world.load(run, applies=True, succeeds=True)
+    return world
+
+
+SITES = (
+    Site({"a": "x", "h": "h"}),
+    Site({"a": "y", "h": "h"}),
+    Site({"h": "h"}),
+    Site({"a": "x", "h": "h"}, ("a",)),
+)
+LOADS = ((True, True), (True, False), (False, False))
+HOWS = (
+    How(is_complete=False),
+    How(request="markdown, html"),
+    How(emits_all=True),
+    How(is_incremental=True),
+)
+
+
+def whole_runs(length: int, hows: tuple[How, ...] = ()) -> Iterator[History]:
+    """Yield all histories of up to this number of events, with whole runs as one event.
+
+    :param hows: how runs may read the site, beside completely.
+    """
+    ways: list[tuple[Any, ...]] = [(), *((how,) for how in hows)]
+
+    def extended(history: History, started: frozenset[int], done: frozenset[int]) -> Iterator[History]:
+        yield history
+        if len(history) == length:
+            return
+        last = history[-1][0]
+        if last != "site":
+            for site in SITES:
+                yield from extended([*history, ("site", site)], started, done)
+        if last != "gap" and started:
+            yield from extended([*history, ("gap",)], started, done)
+        for run in (1, 2):
+            if run == 1 or 1 in started:
+                for way in ways:
+                    yield from extended([*history, ("whole", run, *way)], started | {run}, done | {run})
+                if run in done:
+                    yield from extended([*history, ("whole alone", run)], started, done)
+                    yield from extended([*history, ("elsewhere", run)], started, done)
+                for kind in ("killed after file", "killed after snapshot"):
+                    yield from extended([*history, (kind, run)], started | {run}, done - {run})
+            if run in done:
+                if last != "read":
+                    yield from extended([*history, ("read", run)], started, done)
+                for load in LOADS:
+                    yield from extended([*history, ("load", run, *load)], started, done)
+
+    yield from extended([("site", SITES[0])], frozenset(), frozenset())
+
+
+def drawn(rnd: random.Random, length: int, hows: tuple[How, ...] = ()) -> History:
+    """Return a history with runs in single steps that overlap."""
+    history: History = [("site", SITES[0])]
+    opened: dict[int, int] = {}
+    done: set[int] = set()
+    while len(history) < length:
+        choice, run = rnd.random(), rnd.choice((1, 2, 3))
+        how = (rnd.choice(hows),) if hows and rnd.random() < 0.3 else ()
+        if choice < 0.17:
+            history.append(("site", rnd.choice(SITES)))
+        elif choice < 0.2:
+            history.append(("gap",))
+        elif choice < 0.22 and run in done:
+            history.append(("elsewhere", run, *how))
+        elif choice < 0.35:
+            history.append(("alone" if run in done and rnd.random() < 0.4 else "begin", run, *how))
+            opened[run] = 0
+            done.discard(run)
+        elif choice < 0.8 and opened:
+            run = rnd.choice([*opened])
+            history.append(("step", run))
+            opened[run] += 1
+            if opened[run] == 4:
+                del opened[run]
+                done.add(run)
+        elif done:
+            run = rnd.choice([*done])
+            history.append(("read", run) if rnd.random() < 0.25 else ("load", run, *rnd.choice(LOADS)))
+    return history
+
+
+def faults(history: History, last: How = How(), decide: Decide = compared) -> list[str]:  # noqa: B008 - immutable
+    """Return what is wrong after a history; see `play`."""
+    world = play(history, last, decide)
+    return [
+        name
+        for name, is_so in (
+            ("wrong table", world.rows() != world.site.pages),
+            ("removed early", world.removed_early > 0),
+            ("restless", world.emitted > 0),
+        )
+        if is_so
+    ]
