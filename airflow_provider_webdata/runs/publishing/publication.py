@@ -22,6 +22,7 @@ from airflow_provider_webdata.results.pages.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.mapped import is_shared
 from airflow_provider_webdata.runs.publishing.compare import Compare
+from airflow_provider_webdata.runs.publishing.empty_pages import CountEmptyPages
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.quality import Measure
 from airflow_provider_webdata.runs.publishing.step import Step
@@ -93,9 +94,12 @@ class Publication:
         )
         self.path = None if path is None else str(path)
         self.compare = None if changes is None else Compare(changes, context, log)
-        measure = None if quality is None else Measure(quality, context, log, self.compare, self.path)
+        measure = (
+            None if quality is None else Measure(quality, context, log, self.compare, self.path, request)
+        )
         self.media = None if folder is None else KeepMedia(str(folder), task.max_media_mb, connection, log)
         steps = (
+            CountEmptyPages(request, log),
             measure,
             self.compare,
             Validate(schema, request, log),
