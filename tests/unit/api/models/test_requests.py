@@ -311,7 +311,7 @@ def test_sent(model: Model, given: Body, wire: Body) -> None:
 @pytest.mark.rule("search-zero-data-retention", "search-sources", "search-categories", "search-domains")
 @pytest.mark.rule("target-domains", "schedule-form", "monitor-webhook-stays", "monitor-update-empty")
 @pytest.mark.rule("monitor-clear-goal", "scrape-interact", "agent-exchange")
-@pytest.mark.rule("developer-scope", "research-paper", "target-json")
+@pytest.mark.rule("developer-scope", "research-paper", "target-formats")
 @pytest.mark.parametrize(("model", "body", "path", "words"), REFUSED, ids=ids(REFUSED))
 def test_refused(model: Model, body: Body, path: str, words: str) -> None:
     found = problems(model, body)
@@ -323,7 +323,7 @@ def test_refused(model: Model, body: Body, path: str, words: str) -> None:
 @pytest.mark.rule("format-screenshot", "search-scrape-options", "search-change-tracking", "crawl-paths")
 @pytest.mark.rule("crawl-limit", "crawl-delay", "batch-ignore-invalid-urls", "agent-urls")
 @pytest.mark.rule(
-    *("agent-free-runs", "session-ttl", "target-crawl-limit", "target-crawl-depth", "target-json"),
+    *("agent-free-runs", "session-ttl", "target-crawl-limit", "target-crawl-depth", "target-formats"),
     "monitor-update",
 )
 @pytest.mark.parametrize(("model", "quiet", "body", "warnings"), WARNED, ids=ids(WARNED))
