@@ -54,14 +54,12 @@ def _columns(type_: ColumnType, paths: str, **renamed: str) -> tuple[Column, ...
     return tuple(Column(name, tuple(path.split(".")), type_) for name, path in {**snake, **renamed}.items())
 
 
-CONTENT = (
+_CONTENT = (
     *_columns("text", "markdown summary html rawHtml screenshot audio video answer"),
     *_columns("json", "highlights links images json changeTracking branding product menu attributes"),
     *_columns("json", "pages blocks actions keptMedia"),
     *_columns("text", "warning"),
 )
-"""The columns of a page's formats, and of the service's remarks about the page."""
-
 _PAGE = (
     *_columns("text", "metadata.sourceURL metadata.language"),
     *_columns("integer", "metadata.statusCode"),
@@ -91,13 +89,13 @@ TABLES: Mapping[str, tuple[Column, ...]] = {
     "document": (
         *_columns("text", "metadata.url metadata.title metadata.description"),
         *_PAGE,
-        *CONTENT,
+        *_CONTENT,
         EXTRA,
     ),
-    "search_web": (*_FOUND, *_WEB, *_FOUND_PAGE, *_PAGE, *CONTENT, EXTRA),
-    "search_news": (*_FOUND, *_NEWS, *_FOUND_PAGE, *_PAGE, *CONTENT, EXTRA),
+    "search_web": (*_FOUND, *_WEB, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
+    "search_news": (*_FOUND, *_NEWS, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
     "search_images": (*_FOUND, *_IMAGES, *_SIZE, EXTRA),
-    "search": (*_FOUND, *_united(_WEB, _NEWS, _IMAGES), *_SIZE, *_FOUND_PAGE, *_PAGE, *CONTENT, EXTRA),
+    "search": (*_FOUND, *_united(_WEB, _NEWS, _IMAGES), *_SIZE, *_FOUND_PAGE, *_PAGE, *_CONTENT, EXTRA),
     "data_tool": (
         *_columns("text", "query source id provider capability name description"),
         *_columns("number", "creditsCost"),

@@ -7,8 +7,6 @@ import unicodedata
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.columns import CONTENT
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -18,7 +16,7 @@ TEXT_FORMATS = ("markdown", "html", "rawHtml", "summary")
 MAX_HTML = 200_000
 """Characters of HTML that are examined."""
 
-_OTHER_FORMATS = {column.path[0] for column in CONTENT} - {*TEXT_FORMATS, "warning"}
+_NO_CONTENT = frozenset({"metadata", "warning"})
 _MAX_LOADING = 200
 _START = 2_000
 _LOADING = re.compile(
@@ -51,8 +49,8 @@ def is_empty(item: Mapping[str, Any], *, text_requested: bool | None = None) -> 
         these fields, or without any content, should have a text.
     """
     if text_requested is None:
-        has_other = any(item.get(name) is not None for name in _OTHER_FORMATS)
-        text_requested = not has_other or any(name in item for name in TEXT_FORMATS)
+        others = (value for name, value in item.items() if name not in _NO_CONTENT)
+        text_requested = any(name in item for name in TEXT_FORMATS) or all(value is None for value in others)
     # If there is markdown, it is the text of the page: HTML also has navigation and notices.
     names = ("markdown",) if isinstance(item.get("markdown"), str) else TEXT_FORMATS
     return text_requested and not any(_has_content(name, item.get(name)) for name in names)

@@ -94,12 +94,11 @@ class Publication:
         )
         self.path = None if path is None else str(path)
         self.compare = None if changes is None else Compare(changes, context, log)
-        measure = (
-            None if quality is None else Measure(quality, context, log, self.compare, self.path, request)
-        )
+        known: Callable[[], Mapping[str, Any]] = dict if _replaces_formats(task) else request
+        measure = None if quality is None else Measure(quality, context, log, self.compare, self.path, known)
         self.media = None if folder is None else KeepMedia(str(folder), task.max_media_mb, connection, log)
         steps = (
-            CountEmptyPages(request, log),
+            CountEmptyPages(known, log),
             measure,
             self.compare,
             Validate(schema, request, log),
@@ -223,6 +222,12 @@ class Publication:
 
     def _judged(self, url: str | None) -> RejectedResultsError | None:
         return next(filter(None, [step.judge(url) for step in self._steps]), None)
+
+
+def _replaces_formats(task: Any) -> bool:
+    # A template may have rendered it as JSON text.
+    extra: Any = getattr(task, "extra_body", None) or ()
+    return any(name in extra for name in ("formats", "scrapeOptions"))
 
 
 def _located(results: Results) -> Iterator[Any]:

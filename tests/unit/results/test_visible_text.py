@@ -121,6 +121,8 @@ FIELDS: list[tuple[dict[str, Any], bool | None, bool]] = [
     ({"links": []}, None, False),
     ({"images": ["https://cdn.example/1.png"]}, None, False),
     ({"product": {"name": "Spade"}}, None, False),
+    ({"new": "x"}, None, False),
+    ({"new": None}, None, True),
     ({"warning": "The page was slow."}, None, True),
     ({"markdown": "![](/a.png)" * 2000}, None, True),
     ({"markdown": "![](/a.png)" * 2000 + "完"}, None, False),
