@@ -20,6 +20,7 @@ ShortfallKind = Literal[
     "no_results",
     "removals_held_back",
     "sitemaps_not_read",
+    "pages_empty",
 ]
 
 _TEXTS: dict[ShortfallKind, str] = {
@@ -35,6 +36,7 @@ _TEXTS: dict[ShortfallKind, str] = {
     "no_results": "no results, but earlier runs found {number} pages; check the site and the filters",
     "removals_held_back": "{number} pages seem to be gone, more than max_removed allows; no page was removed",
     "sitemaps_not_read": "{number} of {of} sitemaps were not read, so pages that changed may be missing; see the log",
+    "pages_empty": "{number} of {of} pages have no content",
 }
 _MAX_COUNT = 2**53
 

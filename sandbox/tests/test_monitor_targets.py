@@ -193,6 +193,15 @@ class TestScrapeTarget:
             assert ("text" in found["diff"]) is text
         assert check["actualCredits"] == 5
 
+    @pytest.mark.rule("target-json", "check-cost-pages")
+    def test_a_check_bills_the_json_format_and_returns_no_data(self, sandbox, api) -> None:
+        url = "https://shop.example/offers"
+        sandbox.control.set_page(url, '<script type="application/ld+json">{"price": 12}</script>')
+        target = {"type": "scrape", "urls": [url], "scrapeOptions": {"formats": [{"type": "json"}]}}
+        check = api.run(api.create(targets=[target])["id"])
+        assert check["actualCredits"] == 5
+        assert not check["pages"][0].get("snapshot")
+
     def test_json_mode_is_judged_by_its_fields(self, sandbox, api) -> None:
         url = "https://shop.example/offers"
         page = '<script type="application/ld+json">{{"price": {}}}</script>'

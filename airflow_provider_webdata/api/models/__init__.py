@@ -53,8 +53,8 @@ else:
         "document": "ActionResults Document ScrapeResponse",
         "formats": (
             "AttributeSelector AttributesFormat ChangeTrackingFormat DeterministicJsonFormat Format"
-            " HighlightsFormat JsonFormat PlainFormat QueryFormat QuestionFormat ScreenshotFormat"
-            " Viewport"
+            " HighlightsFormat JsonFormat MonitorFormat PlainFormat QueryFormat QuestionFormat"
+            " ScreenshotFormat Viewport"
         ),
         "interact": (
             "ExecuteRequest ExecuteResult InteractRequest InteractSession InteractSessions Replay"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.models.base import RequestModel, problem
 from airflow_provider_webdata.api.models.fields import (
     Integer,
     JsonSchema,
@@ -36,7 +37,10 @@ PlainFormatName = Literal[
 ]
 """Formats without options. `rawBase64` cannot be combined with others."""
 
-FormatName = Literal[PlainFormatName, "screenshot", "json", "changeTracking", "deterministicJson"]
+MonitorFormatName = Literal[PlainFormatName, "screenshot", "changeTracking"]
+"""Formats of a monitor that can be given as text."""
+
+FormatName = Literal[MonitorFormatName, "json", "deterministicJson"]
 """Formats that can be given as text; the others have a required option."""
 
 
@@ -193,6 +197,41 @@ Format = Annotated[
 """A format as text or as an object; a list may mix both."""
 
 
-def format_types(formats: Sequence[Format] | None) -> list[str]:
+def _tracked(given: Any) -> Any:
+    """Refuse a format whose JSON the checks of a monitor do not return. See docs/service.md#target-json."""
+    wanted = given if isinstance(given, str) else _type_of(given)
+    if wanted in ("json", "deterministicJson"):
+        raise problem(
+            "json_of_monitor",
+            f"a check of a monitor returns no {wanted}, but bills it; use "
+            "{'type': 'changeTracking', 'modes': ['json'], 'schema': ...}, whose data is in `snapshot` and `diff` of "
+            "the check's pages",
+        )
+    return given
+
+
+def _type_of(given: Any) -> Any:
+    return given.get("type") if isinstance(given, Mapping) else getattr(given, "type", None)
+
+
+MonitorFormat = Annotated[
+    MonitorFormatName
+    | PlainFormat
+    | ScreenshotFormat
+    | ChangeTrackingFormat
+    | QuestionFormat
+    | HighlightsFormat
+    | AttributesFormat
+    | QueryFormat,
+    one_of("a format"),
+    BeforeValidator(_tracked),
+]
+"""A format of a monitor's pages."""
+
+RETURNED_BY_CHECKS = frozenset({"markdown", "changeTracking"})
+"""Formats whose content a monitor's checks compare and return."""
+
+
+def format_types(formats: Sequence[Format | MonitorFormat] | None) -> list[str]:
     """Return the types of formats, in order."""
     return [item if isinstance(item, str) else item.type for item in formats or ()]

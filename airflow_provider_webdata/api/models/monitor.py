@@ -21,6 +21,7 @@ from airflow_provider_webdata.api.models.fields import (
     WebAddress,
     one_of,
 )
+from airflow_provider_webdata.api.models.formats import RETURNED_BY_CHECKS, format_types
 from airflow_provider_webdata.api.models.schedule import MonitorSchedule
 from airflow_provider_webdata.api.models.scrape import MonitorScrapeOptions
 from airflow_provider_webdata.api.models.webhook import MonitorWebhookConfig
@@ -65,6 +66,9 @@ class ScrapeTarget(RequestModel):
     urls: Annotated[Listed[WebAddress], Field(min_length=1)]
     scrape_options: MonitorScrapeOptions | None = None
 
+    def _own_warnings(self) -> list[str]:
+        return _unreturned(self.scrape_options)
+
 
 class CrawlTarget(RequestModel):
     """A site to watch.
@@ -84,9 +88,12 @@ class CrawlTarget(RequestModel):
     scrape_options: MonitorScrapeOptions | None = None
 
     def _own_warnings(self) -> list[str]:
-        if self.crawl_options is not None and self.crawl_options.limit is not None:
-            return []
-        return ["crawlOptions.limit: not set, so the service reserves 10,000 credits for every check"]
+        found = _unreturned(self.scrape_options)
+        if self.crawl_options is None or self.crawl_options.limit is None:
+            found.append(
+                "crawlOptions.limit: not set, so the service reserves 10,000 credits for every check"
+            )
+        return found
 
 
 class SearchTarget(RequestModel):
@@ -268,6 +275,11 @@ class MonitorUpdateRequest(RequestModel):
         if not _is_blank(self.goal) and self.judge_enabled is None:
             found.append("goal: also set judgeEnabled; sources differ on whether an update enables judging")
         return found
+
+
+def _unreturned(options: MonitorScrapeOptions | None) -> list[str]:
+    found = {*format_types(options.formats if options else None)} - RETURNED_BY_CHECKS
+    return [f"scrapeOptions.formats: a check returns no {name}; omit it" for name in sorted(found)]
 
 
 def _has_search(targets: Sequence[RequestModel]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import pendulum
 from pydantic import Field, field_validator
@@ -22,7 +22,7 @@ from airflow_provider_webdata.api.models.fields import (
     one_of,
     switch_or,
 )
-from airflow_provider_webdata.api.models.formats import Format, ScreenshotFormat, format_types
+from airflow_provider_webdata.api.models.formats import Format, MonitorFormat, ScreenshotFormat, format_types
 from airflow_provider_webdata.api.models.threat import ThreatProtection
 from airflow_provider_webdata.api.servers import ONLY_SELF_HOSTED, SELF_HOSTED
 
@@ -113,13 +113,13 @@ class AuditMetadata(RequestModel):
 class MonitorScrapeOptions(RequestModel):
     """Scrape options in a monitor target. The service does not validate them, so only this model does.
 
-    Like `ScrapeOptions`, but `changeTracking` does not require `markdown`, because monitors add it. A monitor's
-    `maxAge` defaults to 0.
+    Like `ScrapeOptions`, but `changeTracking` does not require `markdown`, because monitors add it, and is the only
+    source of JSON. A monitor's `maxAge` defaults to 0.
     """
 
     default_max_age: ClassVar[int] = 0
 
-    formats: Listed[Format] | None = None
+    formats: Listed[MonitorFormat] | None = None
     only_main_content: Switch | None = None
     only_clean_content: Switch | None = None
     include_tags: Listed[Text] | None = None
@@ -149,7 +149,7 @@ class MonitorScrapeOptions(RequestModel):
 
     @field_validator("formats")
     @classmethod
-    def _fitting_formats(cls, formats: list[Format] | None) -> list[Format] | None:
+    def _fitting_formats(cls, formats: list[Any] | None) -> list[Any] | None:
         types = format_types(formats)
         if types.count("screenshot") > 1:
             raise problem("formats", "must contain at most one screenshot format")
@@ -246,6 +246,8 @@ class ScrapeOptions(MonitorScrapeOptions):
     """
 
     default_max_age = DEFAULT_MAX_AGE
+
+    formats: Listed[Format] | None = None  # type: ignore[assignment]
 
     @field_validator("formats")
     @classmethod

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from html import unescape
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -16,14 +15,12 @@ from urllib.parse import urlsplit
 import msgspec
 
 from airflow_provider_webdata.common.item_urls import site_failed
+from airflow_provider_webdata.results.pages.visible_text import MAX_HTML, html_text, is_empty, markdown_text
 
 Kind = Literal["error", "challenge", "consent", "not_found", "login", "shell"]
 
 MAX_CHARACTERS = 2_000
 """Maximum visible characters of a page on which a phrase in its text or title counts."""
-
-_LEAST_CHARACTERS = 8
-_MAX_HTML = 200_000
 
 
 class Rule(msgspec.Struct, frozen=True):
@@ -52,7 +49,7 @@ _OF_PLACE = {
     for place in ("title", "text", "html", "host")
 }
 _TITLES = dict(_OF_PLACE["title"])
-_SEPARATOR = re.compile(r"\s+[|·•–—-]\s+|\s*\|\s*|: ")
+_SEPARATOR = re.compile(r"\s+[|·•–—-]\s+|\s*[|｜]\s*|: |：")
 _LOGIN_PATH = re.compile(
     r"/(?:(?:user|users|account|accounts|member|wp)[-_])?"
     r"(?:login|log-in|signin|sign-in|authwall|sso|anmelden|connexion)(?:\.\w+)?(?:[/?]|$)"
@@ -64,10 +61,8 @@ _CONSENT_WORD = re.compile(
     r"cookie|consent|partner|personal|privacy|werbung|einwilligung|datenschutz|données|datos|dati"
 )
 _CHARACTERS_PER_CONSENT_WORD = 120
-_LOADING = re.compile(r"(?:loading|please wait|lädt|wird geladen|chargement|cargando|caricamento)[\s.…]*")
-_TAG = re.compile(r"<[^<>]*>")
-_HIDING_TAG = re.compile(r"<(/?)(script|style|template|svg|title)(?=[\s/>])[^<>]*>", re.IGNORECASE)
-_MARKDOWN = re.compile(r"!\[[^\[\]]*\]\([^()\s]*\)|\[([^\[\]]*)\]\([^()\s]*\)|[#*_`>|\\]+")
+# These scripts need less than half of the characters for the same content.
+_DENSE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff66-\uff9f]")
 
 
 def is_page(item: Any) -> bool:
@@ -75,10 +70,11 @@ def is_page(item: Any) -> bool:
     return isinstance(item, Mapping) and isinstance(item.get("metadata"), Mapping)
 
 
-def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
+def substitute_kind(item: Mapping[str, Any], *, text_requested: bool | None = None) -> Kind | None:
     """Return the kind of page that a site showed in place of the requested one, or None.
 
     :param item: a page as the service returned it: `metadata`, and if requested `markdown`, `html`, or `rawHtml`.
+    :param text_requested: see `visible_text.is_empty`.
     """
     metadata: Mapping[str, Any] = item["metadata"]
     if site_failed(metadata):
@@ -86,34 +82,41 @@ def substitute_kind(item: Mapping[str, Any]) -> Kind | None:
     if kind := _by_redirect(metadata):
         return kind
     markdown = item.get("markdown")
-    source = next((item[name] for name in ("html", "rawHtml") if isinstance(item.get(name), str)), None)
     # Fast path for most pages.
-    if isinstance(markdown, str) and len(markdown) > 4 * MAX_CHARACTERS:
+    is_long = isinstance(markdown, str) and len(markdown) > 4 * MAX_CHARACTERS
+    if not is_long and (kind := _by_phrase(item, metadata)):
+        return kind
+    return "shell" if is_empty(item, text_requested=text_requested) else None
+
+
+def _by_phrase(item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Kind | None:
+    """Return the kind of a short page by a phrase in its title, source, or text."""
+    markdown = item.get("markdown")
+    source = next((item[name] for name in ("html", "rawHtml") if isinstance(item.get(name), str)), "")
+    text = _plain(markdown_text(markdown) if isinstance(markdown, str) else html_text(source))
+    length = len(text) + len(_DENSE.findall(text))
+    if length > MAX_CHARACTERS:
         return None
-    text = _plain(_MARKDOWN.sub(r" \1 ", markdown) if isinstance(markdown, str) else _visible(source or ""))
-    if len(text) > MAX_CHARACTERS:
-        return None
-    requested = str(metadata.get("sourceURL") or metadata.get("url") or "").lower()
     excluded: set[Kind] = set()
+    if not isinstance(markdown, str) and len(source) > MAX_HTML:
+        # The content may follow after the examined part.
+        excluded.add("shell")
+    requested = str(metadata.get("sourceURL") or metadata.get("url") or "").lower()
     if _LOGIN_PATH.search(requested):
         excluded.add("login")
     # On a page with content, a consent banner is a small part of the text.
-    if len(_CONSENT_WORD.findall(text)) * _CHARACTERS_PER_CONSENT_WORD <= len(text):
+    if len(_CONSENT_WORD.findall(text)) * _CHARACTERS_PER_CONSENT_WORD <= length:
         excluded.add("consent")
-    if not isinstance(markdown, str) and (source is None or len(source) > _MAX_HTML):
-        # The content may follow after the examined part.
-        excluded.add("shell")
     title = _plain(str(metadata.get("title") or ""))
     for part in (title, *_SEPARATOR.split(title)):
         kind = _TITLES.get(part.strip())
         if kind is not None and kind not in excluded and (kind != "login" or _PASSWORD.search(text)):
             return kind
-    for place, content in (("html", (source or "")[:_MAX_HTML].lower()), ("text", text)):
+    for place, content in (("html", source[:MAX_HTML].lower()), ("text", text)):
         for phrase, kind in _OF_PLACE[place]:
             if kind not in excluded and phrase in content:
                 return kind
-    is_empty = len(text) < _LEAST_CHARACTERS or _LOADING.fullmatch(text)
-    return "shell" if is_empty and "shell" not in excluded else None
+    return None
 
 
 def _by_redirect(metadata: Mapping[str, Any]) -> Kind | None:
@@ -132,22 +135,3 @@ def _by_redirect(metadata: Mapping[str, Any]) -> Kind | None:
 
 def _plain(text: str) -> str:
     return " ".join(text.lower().replace("\u2019", "'").replace("\u2026", "...").split())
-
-
-def _visible(html: str) -> str:
-    """Return the text of HTML without tags, scripts, and styles, in linear time."""
-    html = html[:_MAX_HTML]
-    parts: list[str] = []
-    hidden, begin = "", 0
-    for tag in _HIDING_TAG.finditer(html):
-        closes, name = tag[1], tag[2].lower()
-        if name == "svg" and tag[0].endswith("/>"):
-            continue
-        if not hidden and not closes:
-            parts.append(html[begin : tag.start()])
-            hidden = name
-        elif closes and name == hidden:
-            hidden, begin = "", tag.end()
-    if not hidden:
-        parts.append(html[begin:])
-    return unescape(_TAG.sub(" ", "".join(parts)))

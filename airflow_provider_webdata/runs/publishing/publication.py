@@ -22,6 +22,7 @@ from airflow_provider_webdata.results.pages.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.mapped import is_shared
 from airflow_provider_webdata.runs.publishing.compare import Compare
+from airflow_provider_webdata.runs.publishing.empty_pages import CountEmptyPages
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.quality import Measure
 from airflow_provider_webdata.runs.publishing.step import Step
@@ -93,9 +94,11 @@ class Publication:
         )
         self.path = None if path is None else str(path)
         self.compare = None if changes is None else Compare(changes, context, log)
-        measure = None if quality is None else Measure(quality, context, log, self.compare, self.path)
+        known: Callable[[], Mapping[str, Any]] = dict if _replaces_formats(task) else request
+        measure = None if quality is None else Measure(quality, context, log, self.compare, self.path, known)
         self.media = None if folder is None else KeepMedia(str(folder), task.max_media_mb, connection, log)
         steps = (
+            CountEmptyPages(known, log),
             measure,
             self.compare,
             Validate(schema, request, log),
@@ -219,6 +222,12 @@ class Publication:
 
     def _judged(self, url: str | None) -> RejectedResultsError | None:
         return next(filter(None, [step.judge(url) for step in self._steps]), None)
+
+
+def _replaces_formats(task: Any) -> bool:
+    # A template may have rendered it as JSON text.
+    extra: Any = getattr(task, "extra_body", None) or ()
+    return any(name in extra for name in ("formats", "scrapeOptions"))
 
 
 def _located(results: Results) -> Iterator[Any]:

@@ -20,12 +20,14 @@ from airflow_provider_webdata.results.files.storage import check_file
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.lineage import Assertion, Measurements
 from airflow_provider_webdata.results.pages.substitutes import is_page, substitute_kind
+from airflow_provider_webdata.results.pages.visible_text import is_blank
 from airflow_provider_webdata.runs.failures import RejectedResultsError
 from airflow_provider_webdata.runs.publishing.compare import run_of
+from airflow_provider_webdata.runs.publishing.empty_pages import text_requested
 from airflow_provider_webdata.runs.publishing.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from datetime import datetime
 
     from airflow.sdk import Context
@@ -45,16 +47,24 @@ class Measure(Step):
     :param quality: the operator's `quality`.
     :param compare: the comparison with earlier runs, if any.
     :param output: URL of the output; None: the results go to XCom.
+    :param request: returns the request in wire form; empty if it is unknown.
     """
 
     def __init__(
-        self, quality: Quality, context: Context, log: Any, compare: Compare | None, output: str | None
+        self,
+        quality: Quality,
+        context: Context,
+        log: Any,
+        compare: Compare | None,
+        output: str | None,
+        request: Callable[[], Mapping[str, Any]],
     ) -> None:
         self._limits = quality
         self._context = context
         self._log = log
         self._compare = compare
         self._output = output
+        self._request = request
         self._rejected_at: datetime | None = None
         """Time of the quarantine of an earlier attempt or run."""
         self._fields = [*(quality.coverage or ())]
@@ -88,8 +98,9 @@ class Measure(Step):
         return replace(results, items=self._measured(results))
 
     def _measured(self, results: Results) -> Iterator[Any]:
+        wanted = text_requested(self._request(), results.kind)
         for item in results.items:
-            self._measure(item)
+            self._measure(item, wanted)
             yield item
         self._found["known"] = len(results.known)
         if number := results.summary.get("not_begun"):
@@ -167,7 +178,7 @@ class Measure(Step):
     def _failed(self) -> list[Assertion]:
         return [assertion for assertion in self._assertions if not assertion.passed]
 
-    def _measure(self, item: Mapping[str, Any]) -> None:
+    def _measure(self, item: Mapping[str, Any], wanted: bool | None) -> None:
         self._found["items"] += 1
         metadata = item.get("metadata")
         # The content of an error page is not the data.
@@ -183,7 +194,7 @@ class Measure(Step):
             self._filled[field] += has_value
         if is_page(item):
             self._found["pages"] += 1
-            if kind_found := substitute_kind(item):
+            if kind_found := substitute_kind(item, text_requested=wanted):
                 self._blocked[kind_found] += 1
                 self._blocked_example = self._blocked_example or trimmed(url_of(item) or "a page without URL")
 
@@ -285,7 +296,7 @@ def _value(item: Mapping[str, Any], field: str) -> Any:
 
 def _has_content(value: Any) -> bool:
     if isinstance(value, str):
-        return bool(value) and not value.isspace()
+        return not is_blank(value)
     return value is not None and value != [] and value != {}
 
 

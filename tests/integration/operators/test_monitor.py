@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from datetime import datetime, timezone
@@ -447,6 +448,23 @@ BAD_INPUT: dict[str, tuple[dict[str, Any], list[str]]] = {
         ["targets[0].scrapeOptions.waitFor", "must be a whole number"],
     ),
 }  # fmt: skip
+
+
+@pytest.mark.rule("target-json", "check-json-mode")
+def test_the_advice_on_json_of_a_monitor_yields_it(here: SandboxServer) -> None:
+    url = "https://shop.example/offers"
+    here.control.set_page(url, '<script type="application/ld+json">{"price": 12}</script><p>12 EUR</p>')
+    schema = {"type": "object", "properties": {"price": {"type": "number"}}}
+
+    def target(wanted: dict[str, Any]) -> dict[str, Any]:
+        return {"type": "scrape", "urls": [url], "scrapeOptions": {"formats": [wanted]}}
+
+    with pytest.raises(ValueError, match="no json, but bills it") as refusal:
+        create(targets=[target({"type": "json", "schema": schema})])
+    (advised,) = re.findall(r"use (\{.*?\})", " ".join(str(refusal.value).split()))
+    kept = value(create(targets=[target({**ast.literal_eval(advised), "schema": schema})]))
+    found = value(run_monitor(monitor_id=kept["id"], wait_for_completion=True, include_pages=True))
+    assert [page["snapshot"] for page in found["pages"]] == [{"json": {"price": 12}}]
 
 
 @pytest.mark.rule("target-crawl-limit")

@@ -31,6 +31,12 @@ class Plan(BaseModel):
 
 URL = {"url": "https://a.example/"}
 TARGETS = [{"type": "scrape", "urls": ["https://a.example/"]}]
+
+
+def watched(*formats):
+    return {"type": "scrape", "urls": ["https://a.example/"], "scrapeOptions": {"formats": [*formats]}}
+
+
 MONITOR = {"name": "n", "schedule": {"text": "daily"}, "targets": TARGETS}
 REFUSED = {
     "unknown kind of result": (
@@ -190,6 +196,10 @@ RIGHT = {
         WebDataScrapeOperator,
         {**URL, "formats": [{"type": "json", "schema": Plan}], "result_schema": Plan},
     ),
+    "JSON of a monitor": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "targets": [watched({"type": "changeTracking", "modes": ["json"], "schema": {}})]},
+    ),
     "a cron and a URL": (
         WebDataCreateMonitorOperator,
         {**MONITOR, "schedule": "0 5 * * *", "targets": ["https://a.example/"]},
@@ -292,6 +302,16 @@ WRONG = {
         WebDataCreateMonitorOperator,
         {**MONITOR, "targets": [{"type": "scrap", "urls": ["https://a.example/"]}]},
         "targets.0.: .*'scrape'.* .given: {'type': 'scrap', 'urls': ",
+    ),
+    "JSON of a monitor": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "targets": [watched({"type": "json", "schema": {"type": "object"}})]},
+        "formats.0.: .*no json, but bills it; use {'type': 'changeTracking', 'modes': .'json'., 'schema': ...}",
+    ),
+    "JSON of a monitor, by name": (
+        WebDataCreateMonitorOperator,
+        {**MONITOR, "targets": [watched("markdown", "json")]},
+        "formats.1.: .*no json",
     ),
     "a URL": (WebDataScrapeOperator, {"url": "ftp://a.example/"}, "url: .*only http and https"),
     "a list for a text": (

@@ -112,6 +112,8 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.ScrapeRequest, at_site(redactPii=True), "redactPii", "'redactPII'"),
     (m.ScrapeRequest, at_site(zzz=1), "zzz", "the fields are formats, onlyMainContent,"),
     (m.ScrapeRequest, at_site(formats=[{"type": "json", "shema": {}}]), "formats.0.shema", "'schema'"),
+    (m.ScrapeTarget, {**SCRAPE_TARGET, "scrapeOptions": {"formats": ["markdown", {"type": "deterministicJson"}]}},
+     "scrapeOptions.formats.1", "'changeTracking'"),
     (m.ScrapeRequest, at_site(location={"county": "US"}), "location.county", "'country'"),
     (m.AgentRequest, prompt(max_credit=5), "max_credit", "'maxCredits' (in Python: 'max_credits')"),
     (m.ScrapeRequest, at_site(maxAge=1, max_age=1), "", "'maxAge' and 'max_age'"),
@@ -192,6 +194,9 @@ WARNED: list[tuple[Model, Body | None, Body, list[str]]] = [
     (m.SearchRequest, search(scrapeOptions={"formats": ["markdown"]}), search(scrapeOptions={"mobile": True}),
      ["scrapeOptions: without formats"]),
     (m.SearchRequest, None, search(scrapeOptions={"formats": ["markdown", "changeTracking"]}), ["formats: according"]),
+    (m.ScrapeTarget, {**SCRAPE_TARGET, "scrapeOptions": {"formats": ["markdown", "changeTracking"]}},
+     {**SCRAPE_TARGET, "scrapeOptions": {"formats": ["markdown", "summary", "links"]}},
+     ["scrapeOptions.formats: a check returns no links", "scrapeOptions.formats: a check returns no summary"]),
     (m.ScrapeRequest, at_site(storeInCache=True), at_site(storeInCache=True, headers={"A": "b"}), ["storeInCache"]),
     (m.ScrapeRequest, at_site(actions=[CLICK]), at_site(storeInCache=True, actions=[CLICK]), ["storeInCache"]),
     (m.ScrapeRequest, at_site(onlyCleanContent=True), at_site(onlyCleanContent=True, lockdown=True),
@@ -306,7 +311,7 @@ def test_sent(model: Model, given: Body, wire: Body) -> None:
 @pytest.mark.rule("search-zero-data-retention", "search-sources", "search-categories", "search-domains")
 @pytest.mark.rule("target-domains", "schedule-form", "monitor-webhook-stays", "monitor-update-empty")
 @pytest.mark.rule("monitor-clear-goal", "scrape-interact", "agent-exchange")
-@pytest.mark.rule("developer-scope", "research-paper")
+@pytest.mark.rule("developer-scope", "research-paper", "target-formats")
 @pytest.mark.parametrize(("model", "body", "path", "words"), REFUSED, ids=ids(REFUSED))
 def test_refused(model: Model, body: Body, path: str, words: str) -> None:
     found = problems(model, body)
@@ -318,7 +323,8 @@ def test_refused(model: Model, body: Body, path: str, words: str) -> None:
 @pytest.mark.rule("format-screenshot", "search-scrape-options", "search-change-tracking", "crawl-paths")
 @pytest.mark.rule("crawl-limit", "crawl-delay", "batch-ignore-invalid-urls", "agent-urls")
 @pytest.mark.rule(
-    "agent-free-runs", "session-ttl", "target-crawl-limit", "target-crawl-depth", "monitor-update"
+    *("agent-free-runs", "session-ttl", "target-crawl-limit", "target-crawl-depth", "target-formats"),
+    "monitor-update",
 )
 @pytest.mark.parametrize(("model", "quiet", "body", "warnings"), WARNED, ids=ids(WARNED))
 def test_warned(model: Model, quiet: Body | None, body: Body, warnings: list[str]) -> None:
