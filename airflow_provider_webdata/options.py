@@ -151,7 +151,7 @@ class Quality(Option):
     :param coverage: minimum share of the results, 0 to 1, that have a value, by field. Null, blank text, and an empty
         list or object are not values.
     :param blocked: maximum share of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
-        login page, a soft 404, or an empty shell; see `docs/quality.md`.
+        login page, a soft 404, an empty shell, or a part of a PDF; see `docs/quality.md`.
     :param on_fail: `fail`, or `warn`: log a warning and publish the results.
     :raises ArgumentError: a value is out of range, or a field is invalid.
     """

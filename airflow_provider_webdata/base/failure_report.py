@@ -17,13 +17,16 @@ from airflow_provider_webdata.hooks.masking import masked
 
 _MAX_MESSAGE = 1000
 _MAX_FIX = 300
+_MAX_REASONS = 5
+_MAX_REASON = 200
 _ENDING = re.compile(r" \((WD-\d{3})\)\.\nSee \S+\Z")
 
 
 def failure_report(error: BaseException, explained: CodedError | None) -> dict[str, Any]:
     """Return `message`, `code`, `fix`, and `link` of an error; without a code, only the message.
 
-    Secrets are masked as in logs, and long texts are truncated.
+    `reasons` has the first failed pages, searches, or calls, if any. Secrets are masked as in logs, and long texts are
+    truncated.
 
     :param explained: the last coded error that the run explained: Airflow's exceptions contain only its text.
     """
@@ -34,7 +37,18 @@ def failure_report(error: BaseException, explained: CodedError | None) -> dict[s
     code, fix = coded.help_code, coded.advice or sentence(coded.remedy)
     link = error_link(code)
     message = text.removesuffix(f" ({code}).\nSee {link}").removesuffix(folded(fix)).rstrip()
-    return {**_masked({"message": _flowing(message), "fix": fix}), "code": code, "link": link}
+    report = {**_masked({"message": _flowing(message), "fix": fix}), "code": code, "link": link}
+    return {**report, "reasons": _reasons(coded)} if coded.reasons else report
+
+
+def _reasons(error: CodedError) -> list[dict[str, Any]]:
+    return [
+        {
+            name: part if part is None or type(part) is int else _clean(str(part), _MAX_REASON)
+            for name, part in reason.items()
+        }
+        for reason in error.reasons[:_MAX_REASONS]
+    ]
 
 
 def _uncoded(error: BaseException, text: str) -> dict[str, Any]:
@@ -55,9 +69,11 @@ def _flowing(message: str) -> str:
 
 def _masked(texts: dict[str, str]) -> dict[str, Any]:
     longest = {"message": _MAX_MESSAGE, "fix": _MAX_FIX}
-    return {
-        name: storable(_cut(masked(without_secrets(text)), longest[name])) for name, text in texts.items()
-    }
+    return {name: _clean(text, longest[name]) for name, text in texts.items()}
+
+
+def _clean(text: str, most: int) -> Any:
+    return storable(_cut(masked(without_secrets(text)), most))
 
 
 def _cut(text: str, most: int) -> str:

@@ -53,8 +53,8 @@ class WebDataJobOperator(WebDataOperator):
     :param attach_webhook: make the job report to this Airflow. None (default): if the connection has a webhook URL, the
         inbox answers, and `webhook` is not given. True: fail if it has no webhook URL. False: never.
     :param max_error_ratio: fail the task if more than this fraction of the pages, from 0 to 1, failed (templated). None
-        (default): never. The result is stored and pushed anyway, and the task is not retried, because the result would
-        be the same.
+        (default): only if all pages failed; 1: never. The result is stored and pushed anyway, and the task is not
+        retried, because the result would be the same.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 

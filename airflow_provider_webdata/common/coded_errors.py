@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 class CodedError(Exception):
@@ -29,6 +32,9 @@ class CodedError(Exception):
 
     billed: str = ""
     """Whether the failed call was billed, if it was or may have been."""
+
+    reasons: Sequence[Mapping[str, Any]] = ()
+    """The first failed pages, searches, or calls, for XCom `failure`."""
 
     def text(self) -> str:
         """Return the message without the next step and the code."""

@@ -46,6 +46,15 @@ def site_failed(metadata: Mapping[str, Any]) -> bool:
     return bool(metadata.get("error")) or (status is not None and status >= _SITE_ERROR)
 
 
+def is_cut(metadata: Mapping[str, Any]) -> bool:
+    """Return whether a document has more pages than the service read. See docs/service.md#metadata-pdf.
+
+    :param metadata: metadata of the page.
+    """
+    read, total = metadata.get("numPages"), metadata.get("totalPages")
+    return type(read) is int and type(total) is int and read < total
+
+
 def is_gone(metadata: Mapping[str, Any]) -> bool:
     """Return whether a site responded that a page does not exist.
 
@@ -96,11 +105,6 @@ def unfetched(items: Iterable[Any]) -> list[str]:
 def _has_page(metadata: Mapping[str, Any]) -> bool:
     # A search reports the service's own failure as status 500 or 403 of a page without a URL.
     return was_fetched(metadata) and (not metadata.get("error") or url_of({"metadata": metadata}) is not None)
-
-
-def scraped(items: Iterable[Any]) -> int:
-    """Return the number of items with a page, fetched or not."""
-    return sum(isinstance(item, Mapping) and isinstance(item.get("metadata"), Mapping) for item in items)
 
 
 def _status(metadata: Mapping[str, Any]) -> int | None:

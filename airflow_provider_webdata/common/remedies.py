@@ -46,7 +46,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-030": "raise the timeout, or check the state of the job, check, or delivery",
     "WD-031": f"inspect the job before a retry starts another one{_BILLED}",
     "WD-032": "inspect the check, or accept checks in this state",
-    "WD-033": "correct or omit the failed URLs or queries, or raise max_error_ratio",
+    "WD-033": "correct or omit the failed URLs or queries, or set a higher max_error_ratio (1 accepts all failures)",
     "WD-034": "request less, or raise or omit credit_limit",
     "WD-035": "save the response from XCom 'unpublished' before you clear the task, which repeats the call",
     "WD-036": "find out whether it exists before you clear the task, which may start another one",

@@ -36,7 +36,10 @@ _FILES = "tasks with `save_to`"
 _BATCH = "batch search"
 
 XCOM_KEYS: dict[str, XComKey] = {
-    FAILURE: XComKey("`message`, `code`, `fix`, `link` of the error", "each task that fails"),
+    FAILURE: XComKey(
+        "`message`, `code`, `fix`, `link` of the error; if pages, searches, or calls failed, `reasons`, the first 5",
+        "each task that fails",
+    ),
     CREDITS: XComKey(
         "`used`, `saved`, `unknown` (calls of unknown cost), `by_operation`, `by_format`, `by_connection`, and `jobs`",
         "each task with billed calls, also TaskFlow tasks that call a guarded hook",
@@ -78,7 +81,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     ),
     SKIPPED: XComKey("number of entries that could not be read", "tasks that list results"),
     MISSING: XComKey(
-        "number of pages that the service counts but did not return",
+        "number of pages that were neither returned nor reported as failed",
         "crawl, batch scrape, and the job sensor",
     ),
     "job_id": XComKey("id of the job", "crawl, batch scrape, and agent, before they wait"),

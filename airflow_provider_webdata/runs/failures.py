@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import (
     AirflowException,
@@ -13,6 +13,9 @@ from airflow.sdk.exceptions import (
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.coded_errors import CodedError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 _MAX_GROUPS = 10
 
@@ -42,9 +45,16 @@ class CheckFailedError(CodedError, AirflowFailException):
 
 
 class TooManyFailuresError(CodedError, AirflowException):
-    """More pages or searches failed than `max_error_ratio` allows."""
+    """More pages, searches, or calls failed than `max_error_ratio` allows, or all pages of a job.
+
+    :param reasons: the first failures, for XCom `failure`.
+    """
 
     help_code = "WD-033"
+
+    def __init__(self, text: str, reasons: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(text)
+        self.reasons = reasons
 
 
 class CreditLimitError(CodedError, AirflowFailException):
@@ -138,12 +148,16 @@ class FailureGroups:
         ]
 
 
-def too_many(failed: int, total: int, what: str, most: float) -> str | None:
+def too_many(failed: int, succeeded: int, known: int, most: float | None, what: str = "pages") -> str | None:
     """Return a message if the error ratio exceeds the maximum, or None.
 
+    :param known: number of items that were not requested, because an earlier run read them.
+    :param most: maximum error ratio, 0 to 1. None: only if no item succeeded or is known.
     :param what: plural noun for the items.
-    :param most: maximum error ratio, 0 to 1.
     """
-    if not failed or failed / total <= most:
+    read = succeeded + known
+    if most is None:
+        return f"all {failed} {what} failed" if failed and not read else None
+    if not failed or failed / (failed + read) <= most:
         return None
-    return f"{failed} of {total} {what} failed, more than max_error_ratio={most:g} allows"
+    return f"{failed} of {failed + read} {what} failed, more than max_error_ratio={most:g} allows"

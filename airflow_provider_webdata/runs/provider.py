@@ -86,9 +86,10 @@ class ProviderRun(CallRun):
     ) -> CallResult:
         results = [result.to_wire() for result in answer.data.alexandria]
         self._report(results, answer.credits_used)
-        failed = [result["error"] for result in results if result.get("error")]
+        failures = [result for result in results if result.get("error")]
+        failed = [result["error"] for result in failures]
         self.lacks("calls_failed", len(failed), len(results))
-        excess = too_many(len(failed), len(results), "calls", most_errors)
+        excess = too_many(len(failed), len(results) - len(failed), 0, most_errors, "calls")
         if excess:
             excess += f". The first: {'; '.join(map(_error_text, failed[:_SHOWN_FAILURES]))}"
         summary = {
@@ -104,10 +105,11 @@ class ProviderRun(CallRun):
         key = _key_of(self.task.record_key or "url")
         failure = retry = None
         if excess and self._may_be_mended(failed, results):
-            retry = TooManyFailuresError(f"{excess}; the next attempt repeats the calls")
+            retry = TooManyFailuresError(f"{excess}; the next attempt repeats the calls", _reasons(failures))
         elif excess:
             failure = TooManyFailuresError(
-                f"{excess}; the results are published anyway, and are in XCom. Clear the task to repeat all calls"
+                f"{excess}; the results are published anyway, and are in XCom. Clear the task to repeat all calls",
+                _reasons(failures),
             )
         return CallResult(
             Results(items, KIND, summary, inputs, columns=columns, key=key),
@@ -234,6 +236,18 @@ def _key_of(name: str) -> Any:
 
 def _without_data(result: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name != "data"}
+
+
+def _reasons(failures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {
+            "call": f"{result.get('provider')}/{result.get('capability')}",
+            "status": result["error"].get("status"),
+            "code": result["error"].get("code"),
+            "error": result["error"].get("message"),
+        }
+        for result in failures[:_SHOWN_FAILURES]
+    ]
 
 
 def _error_text(error: Mapping[str, Any]) -> str:

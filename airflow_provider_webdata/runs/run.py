@@ -17,6 +17,7 @@ from airflow_provider_webdata.api.errors import (
     ProcessingContinuesError,
     TransportError,
     UnknownHostError,
+    UnsupportedError,
     WebDataError,
 )
 from airflow_provider_webdata.api.retry import MAX_PROCESSING_SECONDS, is_unreachable, reschedule_delay
@@ -324,7 +325,13 @@ class Run:
     @cached_property
     def publication(self) -> Publication:
         """The publication of results, as configured by the task's options."""
-        return Publication(self.task, self.context, lambda: self.hook.get_settings(), lambda: self.body)
+        return Publication(
+            self.task,
+            self.context,
+            lambda: self.hook.get_settings(),
+            lambda: self.body,
+            label_of(self.operation),
+        )
 
     def prepare_publication(self) -> None:
         """Fail the task without a retry if an option is invalid."""
@@ -362,7 +369,7 @@ class Run:
         """Return the task's XCom, unless the publication fails or skips the task."""
         try:
             self.publication.verdict()
-        except (InvalidResultsError, RejectedResultsError) as error:
+        except (InvalidResultsError, RejectedResultsError, UnsupportedError) as error:
             self.refuse_published(error, result)
         except AirflowSkipException:
             self.forget()

@@ -44,8 +44,8 @@ class WebDataJobSensor(WebDataSensor):
     :param on_invalid_result: `keep`, or `fail`: fail the task, without a retry, after all results are published.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
-    :param max_error_ratio: fail the task if a larger part of the pages than this, from 0 to 1, failed (templated). None
-        (default): never. The result is stored and pushed anyway.
+    :param max_error_ratio: fail the task if more than this fraction of the pages, from 0 to 1, failed (templated). None
+        (default): only if all pages failed; 1: never. The result is stored and pushed anyway.
     :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`, and
         `soft_fail`. `poke_interval` is also the time between polls of the triggerer, at least 1 s there. While a
         delivery to the inbox is expected, it polls every 300 s (60 s with a self-hosted server).

@@ -21,11 +21,13 @@ ShortfallKind = Literal[
     "removals_held_back",
     "sitemaps_not_read",
     "pages_empty",
+    "documents_cut",
+    "formats_missing",
 ]
 
 _TEXTS: dict[ShortfallKind, str] = {
     "pages_failed": "{number} of {of} pages failed",
-    "pages_missing": "the service did not return {number} of {of} pages that it counts",
+    "pages_missing": "{number} of {of} pages were neither returned nor reported as failed",
     "entries_skipped": "{number} entries of the service's response could not be read",
     "urls_invalid": "the service dropped {number} invalid URLs; XCom invalid_urls lists them",
     "media_not_kept": "{number} of {of} media files were not kept",
@@ -37,6 +39,8 @@ _TEXTS: dict[ShortfallKind, str] = {
     "removals_held_back": "{number} pages seem to be gone, more than max_removed allows; no page was removed",
     "sitemaps_not_read": "{number} of {of} sitemaps were not read, so pages that changed may be missing; see the log",
     "pages_empty": "{number} of {of} pages have no content",
+    "documents_cut": "{number} of {of} pages are cut: only the first pages of a PDF were read; raise maxPages",
+    "formats_missing": "{number} of {of} requested formats are on no page; see the log",
 }
 _MAX_COUNT = 2**53
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +18,16 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.prices import by_format
 from airflow_provider_webdata.api.servers import missing_part, warning_instead
 from airflow_provider_webdata.common.arguments import number
-from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of, was_fetched
+from airflow_provider_webdata.common.item_urls import url_of, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.xcom_keys import MISSING, SKIPPED
 from airflow_provider_webdata.hooks.task_metrics import count
-from airflow_provider_webdata.runs.failures import FailureGroups, TooManyFailuresError, too_many
+from airflow_provider_webdata.results.pages.requested import RequestedPages
+from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
+from airflow_provider_webdata.runs.publishing.page_errors import PageErrors, metadata_of
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.publishing.validate import rows_path
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
@@ -39,9 +41,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.run import Run
     from airflow_provider_webdata.sensors.job import WebDataJobSensor
 
-MAX_LISTED = 100
-"""Maximum page errors to list; all are counted."""
-
 _SUMMARY = (
     "id",
     "status",
@@ -54,71 +53,6 @@ _SUMMARY = (
     "duration",
     "warning",
 )
-
-
-@dataclass
-class PageErrors:
-    """The pages of a job that failed or have a warning.
-
-    :param failed: number of failed pages.
-    :param succeeded: number of pages without an error.
-    :param robots_blocked: number of URLs that were not fetched because robots.txt forbids it.
-    :param unread: URLs of all pages that were not fetched.
-    :param is_known: False if the service does not list the failed pages; `failed` then has those among the documents.
-    :param skipped: entries of the result that are no pages.
-    :param returned: all entries of the result.
-    :param pages: the first failed ones, each with `url`, `error` and `code`.
-    :param groups: all failed ones by their reason.
-    :param warned: number of pages with a warning.
-    :param first_warning: the first of these warnings.
-    """
-
-    failed: int = 0
-    succeeded: int = 0
-    robots_blocked: int = 0
-    is_known: bool = True
-    skipped: int = 0
-    returned: int = 0
-    pages: list[dict[str, Any]] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
-    groups: FailureGroups = field(default_factory=FailureGroups)
-    warned: int = 0
-    first_warning: str = ""
-
-    def add_failed(self, url: str | None, error: str | None, code: str | None) -> None:
-        """Count a failed page; `code` is the service's code or the site's HTTP status."""
-        self.failed += 1
-        # The text may name the page.
-        reason = str(code or error or "no reason given")
-        if code and error and str(url) not in error:
-            reason = f"{code}: {trimmed(error, 120)}"
-        self.groups.add(str(url), reason)
-        if len(self.pages) < MAX_LISTED:
-            self.pages.append({"url": url, "error": error, "code": code})
-
-    def add_document(self, document: Mapping[str, Any]) -> None:
-        """Count a page, with wire names; an error status of its site counts as failed."""
-        if warning := document.get("warning"):
-            self.warned += 1
-            self.first_warning = self.first_warning or str(warning)
-        metadata = _metadata_of(document)
-        if site_failed(metadata):
-            url, status = metadata.get("sourceURL") or metadata.get("url"), metadata.get("statusCode")
-            self.add_failed(url, page_problem(metadata), None if status is None else str(status))
-        else:
-            self.succeeded += 1
-
-    def first_few(self) -> str:
-        """Return the first failed pages as text."""
-        return trimmed(
-            "; ".join(f"{page['url']}: {page['error'] or page['code']}" for page in self.pages[:10])
-        )
-
-    def to_wire(self) -> dict[str, Any]:
-        """Return the XCom form."""
-        if not self.is_known:
-            return {"count": None, "robots_blocked": None, "pages": self.pages}
-        return {"count": self.failed, "robots_blocked": self.robots_blocked, "pages": self.pages}
 
 
 class JobResult:
@@ -166,18 +100,20 @@ class JobResult:
             return self._publish_answer(inputs)
         if self._rows_path:
             self._log.warning("result_rows has no effect: this job has pages")
-        summary, errors = self.page_summary()
+        # The URLs of a crawl's pages are unknown.
+        requested = RequestedPages(inputs, dropped) if self._kind == "batch_scrape" else RequestedPages(())
+        summary, errors = self.page_summary(requested)
         errors.unread += dropped
         cached = CachedPages()
 
         def documents() -> Iterator[dict[str, Any]]:
-            for document in self.documents(errors):
+            for document in self.documents(errors, requested):
                 cached.add(document)
                 yield document
             summary["errors"] = errors.to_wire()
             if errors.skipped:
                 summary[SKIPPED] = errors.skipped
-            self._count_missing(summary, errors)
+            self._count_missing(summary, errors, requested)
 
         def saw_all(pages: int) -> bool:
             return errors.is_known and not errors.skipped and covers_all(pages)
@@ -192,6 +128,7 @@ class JobResult:
                 site=site,
                 by_links=self._kind == "crawl",
                 unread=errors.unread,
+                errors=errors,
                 covers_all=saw_all,
             )
         )
@@ -200,7 +137,7 @@ class JobResult:
                 "%d pages came from the service's cache, the oldest %s", cached.count, cached.age()
             )
         self.report(summary)
-        self.judge(errors, value)
+        self.judge(errors, value, len(known))
         return value
 
     def publish_data(self, data: Any, summary: dict[str, Any], inputs: Sequence[str] = ()) -> Any:
@@ -247,36 +184,73 @@ class JobResult:
         self.settle(status)
         return status
 
-    def page_summary(self) -> tuple[dict[str, Any], PageErrors]:
-        """Record the cost of a job with pages; return its summary and the listed errors."""
+    def page_summary(self, requested: RequestedPages) -> tuple[dict[str, Any], PageErrors]:
+        """Record the cost of a job with pages; return its summary and the listed errors.
+
+        :param requested: gets the listed pages.
+        """
         status = self._ended_status(limit=1)
         summary: dict[str, Any] = {name: status.get(name) for name in _SUMMARY if name in status}
         summary["id"] = self._id
         self.settle(summary)
-        return summary, self._listed_errors()
+        return summary, self._listed_errors(requested)
 
-    def documents(self, errors: PageErrors) -> Iterator[dict[str, Any]]:
+    def documents(self, errors: PageErrors, requested: RequestedPages) -> Iterator[dict[str, Any]]:
         """Yield the job's pages, read in chunks, without those that were not fetched.
 
-        :param errors: counts all pages.
+        :param errors: counts the pages that are not yielded. The publication counts the others.
+        :param requested: gets all pages.
         """
         server = self._server
         for part in self._run.hook.iter_job_documents(self._kind, self._id):
             errors.skipped += part.skipped
             errors.returned += part.skipped + len(part.documents)
+            requested.add_unnamed(part.skipped)
             for document in part.documents:
+                metadata = metadata_of(document)
+                requested.add(metadata.get("sourceURL"), metadata.get("url"), document.get("url"))
                 if (warning := warning_instead(server, document)) and self._lack(None, warning):
                     url = url_of(document)
                     errors.add_failed(url, str(warning), None)
                     errors.unread += filter(None, [url])
                     continue
-                errors.add_document(document)
-                if was_fetched(_metadata_of(document)):
+                if was_fetched(metadata):
                     yield document
-                elif (url := url_of(document)) is not None:
+                    continue
+                errors.add_document(document)
+                if (url := url_of(document)) is not None:
                     errors.unread.append(url)
 
-    def _count_missing(self, summary: dict[str, Any], errors: PageErrors) -> None:
+    def _count_missing(self, summary: dict[str, Any], errors: PageErrors, requested: RequestedPages) -> None:
+        """Count the pages that were neither returned nor reported as failed.
+
+        A server may count pages that it lost, or omit them from its counts, so a batch is compared with its request.
+        """
+        if len(requested):
+            number, urls = requested.missing()
+            errors.unread += urls
+            # A job that was canceled at the credit limit lacks pages for this reason.
+            if not number or summary.get("status") == "cancelled":
+                return
+            errors.missing = number
+            errors.missing_urls = [without_secrets(url) for url in urls[:10]]
+            summary[MISSING] = errors.missing
+            self._run.lacks("pages_missing", errors.missing, len(requested))
+            self._log.warning(
+                "Job %s neither returned %d of %d requested pages nor reported them as failed. "
+                "No page counts as removed",
+                self._id,
+                errors.missing,
+                len(requested),
+            )
+            self._log.warning(
+                "They are %s: %s",
+                "these"
+                if errors.missing == len(urls)
+                else "among these, because the server returned other URLs",
+                trimmed("; ".join(errors.missing_urls), 1000),
+            )
+            return
         counted = summary.get("completed")
         if (
             summary.get("status") == "completed"
@@ -308,22 +282,32 @@ class JobResult:
         if isinstance(pages := summary.get("completed"), int):
             count("webdata.job.pages", pages, self._run.context, operation=self._kind)
 
-    def judge(self, errors: PageErrors, value: Any) -> None:
-        """Log the failed pages; fail the task if they exceed `max_error_ratio`.
+    def judge(self, errors: PageErrors, value: Any, known: int = 0) -> None:
+        """Log the failed pages; fail the task if they exceed `max_error_ratio`, or if no page was read.
 
         :param errors: the failed pages.
+        :param value: the task's XCom.
+        :param known: number of existing pages that were not requested; they count as read.
         """
-        self._run.lacks("pages_failed", errors.failed, errors.failed + errors.succeeded)
         self._run.lacks("entries_skipped", errors.skipped)
         most = number("max_error_ratio", self._task.max_error_ratio, 1)
-        excess = too_many(errors.failed, errors.failed + errors.succeeded, "pages", most or 0)
-        fails = most is not None and excess is not None
-        for line in errors.groups.lines("page"):
-            (self._log.error if fails else self._log.warning)("%s", line)
+        excess = too_many(errors.failed + errors.missing, errors.succeeded, known, most)
         lack = None
         if errors.failed and not errors.succeeded:
             first = errors.pages[0]
-            lack = self._lack(first["code"], first["error"] or "")
+            lack = self._lack(first.code, first.error or "")
+        error: TooManyFailuresError | UnsupportedError | None = None
+        if lack and not self._server.bills:
+            text = f"No page of job {self._id} has a requested format: {errors.pages[0].error}"
+            error = UnsupportedError(label_of(self._kind), 200, text, lack=lack)
+        elif excess:
+            text = f"{excess}: {errors.first_few()}. The result is published anyway, and is in XCom"
+            error = TooManyFailuresError(text)
+        log = self._log.warning if error is None else self._log.error
+        for line in errors.groups.lines("page"):
+            log("%s", line)
+        if lack and self._server.bills:
+            log("The server does not support this call: %s", lack)
         if errors.warned:
             self._log.warning(
                 "%d of %d pages have a warning from the service, such as: %s",
@@ -333,15 +317,8 @@ class JobResult:
             self._log.warning(
                 "%d URLs were not fetched, because robots.txt forbids it", errors.robots_blocked
             )
-        if lack and not self._server.bills:
-            text = f"No page of job {self._id} has a requested format: {errors.pages[0]['error']}"
-            self._run.refuse_published(UnsupportedError(label_of(self._kind), 200, text, lack=lack), value)
-        if lack:
-            (self._log.error if fails else self._log.warning)(
-                "The server does not support this call: %s", lack
-            )
-        if fails:
-            error = TooManyFailuresError(f"{excess}; the result is published anyway, and is in XCom")
+        if error is not None:
+            error.reasons = errors.reasons()
             self._run.refuse_published(error, value)
 
     def _lack(self, code: str | None, error: str) -> str | None:
@@ -398,7 +375,7 @@ class JobResult:
             pending.get("id"),
         )
 
-    def _listed_errors(self) -> PageErrors:
+    def _listed_errors(self, requested: RequestedPages) -> PageErrors:
         found = PageErrors()
         try:
             answer = self._run.hook.job_errors(self._kind, self._id)
@@ -418,17 +395,16 @@ class JobResult:
                 answer.skipped,
             )
             found.is_known = False
+        requested.add_unnamed(answer.skipped)
         for page in answer.failed:
             found.add_failed(page.url, error_text(page.error) or None, page.code)
+            requested.add(page.url)
         blocked = answer.robots_blocked or ()
+        for url in blocked:
+            requested.add(url)
         found.robots_blocked = len(blocked)
         found.unread = [*(page.url for page in answer.failed if page.url), *blocked]
         return found
-
-
-def _metadata_of(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    metadata = document.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
 
 
 def _rows_in(data: Any, path: Sequence[str]) -> tuple[list[Any], Any]:

@@ -21,8 +21,8 @@ from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.pages.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.mapped import is_shared
+from airflow_provider_webdata.runs.publishing.check_pages import CheckPages
 from airflow_provider_webdata.runs.publishing.compare import Compare
-from airflow_provider_webdata.runs.publishing.empty_pages import CountEmptyPages
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.quality import Measure
 from airflow_provider_webdata.runs.publishing.step import Step
@@ -65,7 +65,9 @@ class Publication:
     :param task: the operator or sensor, whose options select the destination.
     :param connection: reads the settings of the task's connection.
     :param request: returns the request in wire form. Results must match its schema if the task has none.
+    :param operation: the name of the call in errors.
     :ivar path: path or URL of the file; None: the results go to XCom.
+    :ivar pages: the counts of the pages among the results.
     :ivar summary: values about the items for XCom, after `publish`.
     :ivar shortfalls: what the results lack because of the steps, after `publish`.
     :ivar preview: the first rows of the file, shortened.
@@ -80,6 +82,7 @@ class Publication:
         context: Context,
         connection: Callable[[], ConnectionSettings],
         request: Callable[[], Mapping[str, Any]],
+        operation: str,
     ) -> None:
         self.context = context
         self._log = log = task.log
@@ -94,11 +97,18 @@ class Publication:
         )
         self.path = None if path is None else str(path)
         self.compare = None if changes is None else Compare(changes, context, log)
-        known: Callable[[], Mapping[str, Any]] = dict if _replaces_formats(task) else request
-        measure = None if quality is None else Measure(quality, context, log, self.compare, self.path, known)
+        self.pages = CheckPages(
+            operation,
+            request if _names_formats(task) else None,
+            lambda: connection().client,
+            log,
+        )
+        measure = (
+            None if quality is None else Measure(quality, context, log, self.compare, self.path, self.pages)
+        )
         self.media = None if folder is None else KeepMedia(str(folder), task.max_media_mb, connection, log)
         steps = (
-            CountEmptyPages(known, log),
+            self.pages,
             measure,
             self.compare,
             Validate(schema, request, log),
@@ -195,6 +205,8 @@ class Publication:
         """
         if self.rejection is not None:
             raise self.rejection
+        # A server that returns no content is no reason to skip the task as unchanged.
+        self.pages.verdict()
         for step in reversed(self._steps):
             step.verdict()
 
@@ -224,10 +236,13 @@ class Publication:
         return next(filter(None, [step.judge(url) for step in self._steps]), None)
 
 
-def _replaces_formats(task: Any) -> bool:
+def _names_formats(task: Any) -> bool:
+    """Return whether a task knows the formats of its pages: it sends the request, and `extra_body` replaces none."""
     # A template may have rendered it as JSON text.
     extra: Any = getattr(task, "extra_body", None) or ()
-    return any(name in extra for name in ("formats", "scrapeOptions"))
+    return bool(getattr(task, "_request_fields", ())) and not any(
+        name in extra for name in ("formats", "scrapeOptions")
+    )
 
 
 def _located(results: Results) -> Iterator[Any]:

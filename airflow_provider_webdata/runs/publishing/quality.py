@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import trimmed
-from airflow_provider_webdata.common.item_urls import site_failed, url_of
+from airflow_provider_webdata.common.item_urls import is_cut, site_failed, url_of
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.xcom_keys import QUALITY, QUALITY_REJECTED
 from airflow_provider_webdata.hooks.task_metrics import count, gauge
@@ -23,17 +23,17 @@ from airflow_provider_webdata.results.pages.substitutes import is_page, substitu
 from airflow_provider_webdata.results.pages.visible_text import is_blank
 from airflow_provider_webdata.runs.failures import RejectedResultsError
 from airflow_provider_webdata.runs.publishing.compare import run_of
-from airflow_provider_webdata.runs.publishing.empty_pages import text_requested
 from airflow_provider_webdata.runs.publishing.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from datetime import datetime
 
     from airflow.sdk import Context
 
     from airflow_provider_webdata.options import Quality
     from airflow_provider_webdata.results.manifest.folder import ManifestRun
+    from airflow_provider_webdata.runs.publishing.check_pages import CheckPages
     from airflow_provider_webdata.runs.publishing.compare import Compare
     from airflow_provider_webdata.runs.publishing.step import Results
 
@@ -47,7 +47,7 @@ class Measure(Step):
     :param quality: the operator's `quality`.
     :param compare: the comparison with earlier runs, if any.
     :param output: URL of the output; None: the results go to XCom.
-    :param request: returns the request in wire form; empty if it is unknown.
+    :param pages: the counts of the pages, for the reasons of failed ones.
     """
 
     def __init__(
@@ -57,14 +57,14 @@ class Measure(Step):
         log: Any,
         compare: Compare | None,
         output: str | None,
-        request: Callable[[], Mapping[str, Any]],
+        pages: CheckPages,
     ) -> None:
         self._limits = quality
         self._context = context
         self._log = log
         self._compare = compare
         self._output = output
-        self._request = request
+        self._pages = pages
         self._rejected_at: datetime | None = None
         """Time of the quarantine of an earlier attempt or run."""
         self._fields = [*(quality.coverage or ())]
@@ -98,7 +98,7 @@ class Measure(Step):
         return replace(results, items=self._measured(results))
 
     def _measured(self, results: Results) -> Iterator[Any]:
-        wanted = text_requested(self._request(), results.kind)
+        wanted = self._pages.text_requested(results.kind)
         for item in results.items:
             self._measure(item, wanted)
             yield item
@@ -153,6 +153,8 @@ class Measure(Step):
             for assertion in self._failed
         )
         text = f"{len(self._failed)} of {len(self._assertions)} conditions failed: {listed}"
+        if failed := self._pages.errors.first_few():
+            text += f". Pages that failed: {failed}"
         if not self.holds_back:
             self._log.warning("%s", text)
             self._log.warning("The results are published anyway because of Quality(on_fail='warn')")
@@ -165,7 +167,9 @@ class Measure(Step):
         )
         self._log.error("%s", accept)
         self._is_rejected = True
-        return RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
+        error = RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
+        error.reasons = self._pages.errors.reasons()
+        return error
 
     def written(self) -> None:
         """Delete the quarantine that these results replace."""
@@ -194,7 +198,8 @@ class Measure(Step):
             self._filled[field] += has_value
         if is_page(item):
             self._found["pages"] += 1
-            if kind_found := substitute_kind(item, text_requested=wanted):
+            kind_found = substitute_kind(item, text_requested=wanted)
+            if kind_found := kind_found or ("cut" if is_cut(item["metadata"]) else None):
                 self._blocked[kind_found] += 1
                 self._blocked_example = self._blocked_example or trimmed(url_of(item) or "a page without URL")
 

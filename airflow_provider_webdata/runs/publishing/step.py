@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.lineage import Measurements
     from airflow_provider_webdata.runs.failures import RejectedResultsError
+    from airflow_provider_webdata.runs.publishing.page_errors import PageErrors
     from airflow_provider_webdata.states.shortfalls import Shortfall
 
 
@@ -27,6 +28,7 @@ class Results:
     :param site: the site whose pages a complete result covers. None: it has only the requested `inputs`.
     :param by_links: True if a page was found by the links of others.
     :param unread: URLs of pages that could not be fetched; read after the last item.
+    :param errors: the known failed pages that are not among the items, to which those among the items are added.
     :param covers_all: returns whether a call with this number of results saw everything.
     :param media_kept: True if the media links are already replaced.
     :param columns: table columns of the items. Default: those of the kind.
@@ -43,6 +45,7 @@ class Results:
     site: str | None = None
     by_links: bool = False
     unread: Iterable[str] = ()
+    errors: PageErrors | None = None
     covers_all: Callable[[int], bool] = lambda count: True  # noqa: ARG005
     media_kept: bool = False
     columns: tuple[Column, ...] | None = None

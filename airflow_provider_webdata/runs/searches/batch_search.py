@@ -81,7 +81,6 @@ class BatchSearchRun(Run):
             self.push(**summary)
             self.lacks("searches_failed", len(batch.tally.failed), len(queries))
             self.lacks("searches_not_started", len(batch.tally.left), len(queries))
-            self.lacks("pages_failed", batch.tally.pages_failed, batch.tally.pages)
         if batch.rate_limit is not None:
             progressed = batch.tally.settled > len(settled)
             self.postpone(batch.rate_limit, datetime.now(timezone.utc) if progressed else None)
@@ -102,7 +101,9 @@ class BatchSearchRun(Run):
             )
         excess = self._too_many(batch.tally, most_errors)
         if excess and kept.lasts and self._can_be_mended(batch.tally):
-            raise TooManyFailuresError(f"{excess}; the next attempt repeats only these")
+            raise TooManyFailuresError(
+                f"{excess}; the next attempt repeats only these", _reasons(batch.tally)
+            )
         result = self._published(summary, kept, queries)
         if excess:
             no_retry = (
@@ -111,7 +112,9 @@ class BatchSearchRun(Run):
                 else "; no retry follows, because it would be billed for all searches again: set save_to="
             )
             self.refuse_published(
-                TooManyFailuresError(f"{excess}; the results are stored and in XCom anyway{no_retry}"),
+                TooManyFailuresError(
+                    f"{excess}; the results are stored and in XCom anyway{no_retry}", _reasons(batch.tally)
+                ),
                 result,
             )
         if self.publication.rejection is None or not batch.tally.left:
@@ -206,7 +209,7 @@ class BatchSearchRun(Run):
 
     def _too_many(self, tally: Tally, most: float) -> str | None:
         """Return a message if more searches failed than allowed, or None."""
-        too_many_failed = too_many(len(tally.failed), tally.settled, "searches", most)
+        too_many_failed = too_many(len(tally.failed), tally.done, 0, most, "searches")
         if too_many_failed is None:
             return None
         groups = FailureGroups()
@@ -273,6 +276,12 @@ def _kind(queries: Mapping[str, BatchQuery]) -> str:
         for source in query.request.sources or ("web",)
     }
     return kind_of_source(kinds.pop()) if len(kinds) == 1 else "search"
+
+
+def _reasons(tally: Tally) -> list[dict[str, Any]]:
+    return [
+        {"query": failure.query.text, "error": failure.error} for failure in tally.failed[:_SHOWN_FAILURES]
+    ]
 
 
 def _summary(tally: Tally) -> dict[str, Any]:

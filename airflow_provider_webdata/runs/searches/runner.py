@@ -28,7 +28,7 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, backoff, is_unreachable, pause_between
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
-from airflow_provider_webdata.common.item_urls import scraped, unfetched
+from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
@@ -87,16 +87,12 @@ class Tally:
     :param done: number of completed searches.
     :param failed: the failed searches.
     :param left: the searches that were not started.
-    :param pages: number of pages that this attempt's searches scraped.
-    :param pages_failed: number of these that were not fetched.
     """
 
     credits_used: float = 0
     done: int = 0
     failed: list[FailedQuery] = field(default_factory=list)
     left: list[BatchQuery] = field(default_factory=list)
-    pages: int = 0
-    pages_failed: int = 0
 
     @property
     def settled(self) -> int:
@@ -438,8 +434,6 @@ class SearchBatch:
             log.warning("Search %r: the service warns: %s", query.text, error_text(record["warning"]))
         items = [item for found in record["results"].values() for item in found]
         failed = unfetched(items)
-        self.tally.pages += scraped(items)
-        self.tally.pages_failed += len(failed)
         if failed:
             problems = trimmed("; ".join(failed), 500)
             log.warning(

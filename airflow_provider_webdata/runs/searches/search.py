@@ -8,7 +8,7 @@ from airflow_provider_webdata.api.errors import error_text, trimmed
 from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
 from airflow_provider_webdata.api.prices import by_format, page_extras, search_price
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
-from airflow_provider_webdata.common.item_urls import scraped, unfetched
+from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.columns import kind_of_source
@@ -79,7 +79,6 @@ class SearchRun(CallRun):
         if answer.warning:
             self.log.warning("The service warns: %s", error_text(answer.warning))
         failed = unfetched(items)
-        self.lacks("pages_failed", len(failed), scraped(items))
         if failed:
             self.log.warning(
                 "The pages of %d results could not be fetched: %s",

@@ -155,6 +155,14 @@ def test_too_many_errors_fail_the_task_after_delivery(here: SandboxServer, tmp_p
         outcome.error
     )
     assert "(WD-033)" in str(outcome.error)
+    assert outcome.xcom["failure"]["reasons"] == [
+        {
+            "call": "market-prices/prices/history",
+            "status": 404,
+            "code": "not_found",
+            "error": "There is no symbol 'NONE'",
+        }
+    ]
     assert len(path.read_text().splitlines()) == 6
     assert outcome.xcom["return_value"]["credits_used"] == 5
 

@@ -23,7 +23,8 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.runs.failures import too_many
 from airflow_provider_webdata.runs.jobs.identity import JobIdentity
-from airflow_provider_webdata.runs.jobs.results import MAX_LISTED, PageErrors, texts
+from airflow_provider_webdata.runs.jobs.results import texts
+from airflow_provider_webdata.runs.publishing.page_errors import MAX_LISTED, PageErrors
 from airflow_provider_webdata.states.jobs import events_to_ask_for, last_events
 
 OPERATORS: list[tuple[type[WebDataJobOperator], dict[str, Any]]] = [
@@ -104,18 +105,25 @@ def test_page_errors_are_counted_and_the_first_are_listed(kinds: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("failed", "total", "most", "exceeds"),
+    ("failed", "succeeded", "known", "most", "exceeds"),
     [
-        (0, 0, 0.0, False),
-        (1, 3, 0.0, True),
-        (29, 100, 0.29, False),
-        (30, 100, 0.29, True),
-        (1, 1, 1.0, False),
+        (0, 0, 0, 0.0, False),
+        (0, 0, 0, None, False),
+        (1, 2, 0, 0.0, True),
+        (29, 71, 0, 0.29, False),
+        (30, 70, 0, 0.29, True),
+        (1, 0, 0, 1.0, False),
+        (1, 0, 0, 0.99, True),
+        (1, 0, 0, None, True),
+        (9, 1, 0, None, False),
+        (1, 0, 1, None, False),
+        (1, 0, 9, 0.1, False),
+        (1, 0, 8, 0.1, True),
     ],
 )
-def test_too_many_failures(failed: int, total: int, most: float, exceeds: bool) -> None:
+def test_too_many_failures(failed: int, succeeded: int, known: int, most: Any, exceeds: bool) -> None:
     """29 of 100 are a part of 0.29, though 0.29 * 100 is less than 29."""
-    assert bool(too_many(failed, total, "pages", most)) is exceeds
+    assert bool(too_many(failed, succeeded, known, most)) is exceeds
 
 
 @pytest.mark.parametrize("document", [{}, {"metadata": None}, {"metadata": {"statusCode": "200"}}])

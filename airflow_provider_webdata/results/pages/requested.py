@@ -1,0 +1,145 @@
+"""The requested pages of a batch, and the requested formats of its pages, compared with what was returned."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.results.manifest.urls import canonical_url
+from airflow_provider_webdata.results.pages.visible_text import TEXT_FORMATS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_FIELDS = {
+    **{
+        name: name
+        for name in ("markdown", "summary", "html", "rawHtml", "links", "images", "screenshot", "json")
+    },
+    "question": "answer",
+}
+"""Field of a page by format, for the formats that each page has; see docs/service.md#formats-not-on-each-page."""
+
+_OF_TEXT = frozenset({"markdown", "summary", "json", "question"})
+"""Formats that a file, such as a PDF, has too."""
+
+_WEB_TYPES = ("text/html", "application/xhtml")
+
+
+class RequestedPages:
+    """The pages of a batch that were requested, and neither returned nor reported as failed.
+
+    A server may rewrite URLs, so that a page has none of the requested ones. Such a page may be any of those that seem
+    to be missing, and makes up for one of them. A page that is returned twice does not.
+
+    :param urls: the requested URLs.
+    :param dropped: those that the service did not accept.
+    """
+
+    def __init__(self, urls: Iterable[str], dropped: Iterable[str] = ()) -> None:
+        self._is_found = dict.fromkeys(map(canonical_url, urls), False)
+        for url in dropped:
+            self._is_found.pop(canonical_url(url), None)
+        self._others: set[str] = set()
+        self._unnamed = 0
+
+    def __len__(self) -> int:
+        return len(self._is_found)
+
+    def add(self, *urls: Any) -> None:
+        """Add a page that was returned or reported as failed.
+
+        :param urls: its URLs, the requested one first; values that are not text are ignored.
+        """
+        if not self._is_found:
+            return
+        keys = [canonical_url(url) for url in urls if isinstance(url, str) and url]
+        for key in keys:
+            if key in self._is_found:
+                self._is_found[key] = True
+                return
+        if not keys:
+            self.add_unnamed()
+        elif len(self._others) < len(self):
+            self._others.add(keys[0])
+
+    def add_unnamed(self, number: int = 1) -> None:
+        """Add pages whose URLs are unknown."""
+        self._unnamed += number
+
+    def missing(self) -> tuple[int, list[str]]:
+        """Return the number of missing pages, and the requested URLs that no page had, among which they are."""
+        left = [key for key, is_found in self._is_found.items() if not is_found]
+        return max(0, len(left) - len(self._others) - self._unnamed), left
+
+
+class RequestedFormats:
+    """The requested formats, and those that a page had so far.
+
+    :param body: the request in wire form.
+    :param default: the formats of a request that names none.
+    """
+
+    def __init__(self, body: Mapping[str, Any], default: Iterable[str] = ("markdown",)) -> None:
+        options = body.get("scrapeOptions", body)
+        options = options if isinstance(options, Mapping) else {}
+        given = options.get("formats")
+        types = [
+            item.get("type") if isinstance(item, Mapping) else item
+            for item in (default if given is None else given if isinstance(given, list) else ())
+        ]
+        self.names: tuple[str, ...] = tuple(dict.fromkeys(name for name in types if name in _FIELDS))
+        """The requested formats that each page has."""
+        parsers = options.get("parsers")
+        self._of_files = _OF_TEXT if parsers is None or _parses_pdfs(parsers) else frozenset()
+        self._possible: set[str] = set()
+        self._found: set[str] = set()
+
+    def add(self, page: Mapping[str, Any]) -> None:
+        """Add a page that was read."""
+        if len(self._found) == len(self.names):
+            return
+        left = [name for name in self.names if name not in self._found]
+        self._found.update(name for name in left if page.get(_FIELDS[name]) is not None)
+        is_file = _is_file(page.get("metadata"))
+        self._possible.update(name for name in left if not is_file or name in self._of_files)
+
+    def missing(self) -> list[str]:
+        """Return the formats that no page has, although a page should."""
+        return [name for name in self.names if name in self._possible - self._found]
+
+    @property
+    def lacks_all(self) -> bool:
+        """Whether pages were read, and none has any of the formats that it should have."""
+        return bool(self._possible) and not self._found
+
+
+def text_requested(body: Mapping[str, Any], kind: str) -> bool | None:
+    """Return whether a request names a format that is the text of its pages; None if it is unknown.
+
+    :param body: the request in wire form; empty if it is unknown.
+    :param kind: of the results; see `results.columns.columns_of`.
+    """
+    # Each search of a batch may have its own options.
+    options = body.get("scrapeOptions", body if kind == "document" else None)
+    if not body or not isinstance(options, Mapping):
+        return None
+    formats = options.get("formats")
+    if formats is None:
+        return True
+    names = [wanted.get("type") if isinstance(wanted, Mapping) else wanted for wanted in formats]
+    return any(name in TEXT_FORMATS for name in names)
+
+
+def _parses_pdfs(parsers: Any) -> bool:
+    types = [item.get("type") if isinstance(item, Mapping) else item for item in parsers or ()]
+    return "pdf" in types
+
+
+def _is_file(metadata: Any) -> bool:
+    if not isinstance(metadata, Mapping):
+        return False
+    kind = metadata.get("contentType")
+    return type(metadata.get("numPages")) is int or (
+        isinstance(kind, str) and "/" in kind and not kind.strip().lower().startswith(_WEB_TYPES)
+    )
