@@ -198,8 +198,8 @@ class Measure(Step):
             self._filled[field] += has_value
         if is_page(item):
             self._found["pages"] += 1
-            kind_found = substitute_kind(item, text_requested=wanted)
-            if kind_found := kind_found or ("cut" if is_cut(item["metadata"]) else None):
+            substitute = substitute_kind(item, text_requested=wanted)
+            if kind_found := substitute or ("cut" if is_cut(item["metadata"]) else None):
                 self._blocked[kind_found] += 1
                 self._blocked_example = self._blocked_example or trimmed(url_of(item) or "a page without URL")
 
