@@ -16,6 +16,7 @@ from airflow_provider_webdata.results.provider_records import LABELS, is_error
 from airflow_provider_webdata.results.result_schema import (
     ERRORS,
     ERRORS_KEY,
+    MISSING_JSON,
     NOT_VALIDATED,
     ResultSchema,
     requested_schema,
@@ -150,11 +151,13 @@ def _failure(item: Any, kind: str) -> str | None:
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
     """Return the problems of an item; None if it is not validated."""
     if kind == RECORDS:
-        return None if is_error(item) else schema.problems(untagged(item, *LABELS))
+        return None if is_error(item) else schema.problems(untagged(item, *LABELS), is_element=True)
     if kind == "generic":
-        problems = schema.problems(item)
-        # A value that is not an object was wrapped; see `JobResult.publish_data`.
-        return problems and schema.problems(item["value"]) if item.keys() == {"value"} else problems
+        problems = schema.problems(item, is_element=True)
+        if problems and item.keys() == {"value"}:
+            # A value that is not an object was wrapped; see `JobResult.publish_data`.
+            return schema.problems(item["value"], is_element=True)
+        return problems
     if item.get("json") is not None:
-        return schema.problems(item["json"])
-    return ["json: missing from the page"] if isinstance(item.get("metadata"), Mapping) else None
+        return schema.problems(item["json"], is_element=False)
+    return [MISSING_JSON] if isinstance(item.get("metadata"), Mapping) else None
