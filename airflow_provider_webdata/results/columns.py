@@ -72,6 +72,12 @@ _PAGE = (
 _FOUND_PAGE = _columns(
     "text", "", page_url="metadata.url", page_title="metadata.title", page_description="metadata.description"
 )
+CONTENT = frozenset(column.name for column in _CONTENT) - {"warning"}
+"""Columns of a page's formats, which are null if the page did not return the format."""
+
+OF_A_FOUND_PAGE = CONTENT | {column.name for column in (*_FOUND_PAGE, *_PAGE)} | {"warning"}
+"""Columns of a search result that describe its scraped page."""
+
 # The provider adds `query` and `source`, to distinguish the results of several searches or sources.
 _FOUND = (*_columns("text", "query source"), *_columns("integer", "position"))
 

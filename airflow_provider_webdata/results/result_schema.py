@@ -23,14 +23,11 @@ from airflow_provider_webdata.results.tagged_items import own_name
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    _Found = Callable[[Any], Iterator[tuple[Sequence[Any], str]]]
-    """Yields the path and the message of each problem in a value."""
+    _Found = Callable[[Any, bool], Iterator[tuple[Sequence[Any], str]]]
+    """Yields the path and the message of each problem in a value, which may be one element of the schema's list."""
 
 ERRORS_KEY = "validationErrors"
 """The first column of an invalid item: its problems."""
-
-NOT_VALIDATED = "not validated: "
-"""Start of the only problem of a failed page."""
 
 ERRORS = Column("validation_errors", (ERRORS_KEY,), "json")
 
@@ -64,9 +61,12 @@ class ResultSchema:
         root = _resolved(whole, json_schema)
         items: Any = root.get("items")
         self._is_list = root.get("type") == "array" and isinstance(items, Mapping)
+        self._whole = whole
         self._of_item: Mapping[str, Any] = items if self._is_list else whole
         self._words = frozenset(word for part in _mappings(json_schema) for word in part)
-        self._found = _by_schema(json_schema, self._of_item) if model is None else self._by_model(model)
+        self._found = (
+            _by_schema(json_schema, whole, self._of_item) if model is None else self._by_model(model)
+        )
 
     @classmethod
     def of(cls, given: Any) -> ResultSchema:
@@ -90,13 +90,13 @@ class ResultSchema:
                 f"result_schema: {given.__name__} cannot generate its JSON Schema: {error.message}"
             ) from error
 
-    def problems(self, value: Any) -> list[str]:
-        """Return the problems of a result, at most ten; empty if it is valid.
+    def problems(self, value: Any, *, is_element: bool) -> list[str]:
+        """Return the problems of a JSON value, at most ten; empty if it is valid.
 
-        :param value: JSON value; one element if the schema describes a list.
+        :param is_element: if the schema describes a list, whether the value is one of its elements.
         """
         problems = []
-        for where, text in islice(self._found(value), _MAX_PROBLEMS):
+        for where, text in islice(self._found(value, is_element), _MAX_PROBLEMS):
             # Keys outside the schema are page content.
             path = ".".join(
                 str(part) if isinstance(part, int) or part in self._words else "*" for part in where
@@ -109,27 +109,30 @@ class ResultSchema:
 
         :param kind: see `columns_of`. The properties of `generic` items have columns with their names, or
             `own_<name>`; see `own_name`. The properties of a page's `json` have columns `json_<name>` after the page's,
-            which repeat the content of `json`.
+            which repeat the content of `json`; a list has no properties.
         """
         if kind == "generic":
-            typed = (Column(own_name(name, _TAKEN), (name,), type_) for name, type_ in self._types())
+            types = self._types(self._of_item)
+            typed = (Column(own_name(name, _TAKEN), (name,), type_) for name, type_ in types)
             return (*typed, EXTRA, ERRORS)
-        typed = (Column(f"json_{name}", ("json", name), type_, is_copy=True) for name, type_ in self._types())
+        types = self._types(self._whole)
+        typed = (Column(f"json_{name}", ("json", name), type_, is_copy=True) for name, type_ in types)
         return (*columns_of(kind), *typed, ERRORS)
 
-    def _types(self) -> Iterator[tuple[str, ColumnType]]:
-        properties = _resolved(self._of_item, self._root).get("properties")
+    def _types(self, schema: Mapping[str, Any]) -> Iterator[tuple[str, ColumnType]]:
+        properties = _resolved(schema, self._root).get("properties")
         for name, schema in properties.items() if isinstance(properties, Mapping) else ():
             yield name, _type_of(schema, self._root)
 
     def _by_model(self, model: Any) -> _Found:
-        def found(value: Any) -> Iterator[tuple[Sequence[Any], str]]:
+        def found(value: Any, is_element: bool) -> Iterator[tuple[Sequence[Any], str]]:
+            is_wrapped = is_element and self._is_list
             try:
                 # Strict mode, so that valid values have their columns' types: "7" is not a number.
-                model.model_validate_json(json_text([value] if self._is_list else value), strict=True)
+                model.model_validate_json(json_text([value] if is_wrapped else value), strict=True)
             except ValidationError as error:
                 for problem in error.errors(include_url=False, include_input=False, include_context=False):
-                    where = problem["loc"][1:] if self._is_list else problem["loc"]
+                    where = problem["loc"][1:] if is_wrapped else problem["loc"]
                     yield where, problem["msg"]
             # The validator is user code, whose errors must not lose a billed result.
             except Exception as error:  # noqa: BLE001
@@ -163,7 +166,7 @@ def _imported(path: str) -> Any:
         ) from error
 
 
-def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
+def _by_schema(root: Mapping[str, Any], whole: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
     draft = validator_for(root, default=Draft202012Validator)
     try:
         draft.check_schema(dict(root))
@@ -174,11 +177,12 @@ def _by_schema(root: Mapping[str, Any], of_item: Mapping[str, Any]) -> _Found:
         ) from error
     _check_references(root)
     # The empty registry prevents fetching of external references.
-    validator = draft(root, registry=Registry()).evolve(schema=of_item)
+    validator = draft(root, registry=Registry())
+    of_whole, of_element = validator.evolve(schema=whole), validator.evolve(schema=of_item)
 
-    def found(value: Any) -> Iterator[tuple[Sequence[Any], str]]:
+    def found(value: Any, is_element: bool) -> Iterator[tuple[Sequence[Any], str]]:
         try:
-            for error in validator.iter_errors(value):
+            for error in (of_element if is_element else of_whole).iter_errors(value):
                 yield error.absolute_path, _broken(error)
         except (Unresolvable, RecursionError) as error:
             yield (), f"the schema failed to validate it: {type(error).__name__}: {error}"

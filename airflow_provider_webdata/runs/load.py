@@ -15,7 +15,7 @@ from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.lineage import load_lineage
-from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, table_name
+from airflow_provider_webdata.results.tables.layout import STAMPS, table_name
 from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
 from airflow_provider_webdata.runs.mapped import is_shared
 from airflow_provider_webdata.states.shortfalls import Shortfall, xcom_of
@@ -27,6 +27,20 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.results.tables.database import Loaded
     from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
+
+
+def connection_of(conn_id: str) -> Any:
+    """Return the connection of a database.
+
+    :raises ConnectionMissingError: it does not exist.
+    """
+    try:
+        return BaseHook.get_connection(conn_id)
+    except AirflowNotFoundException:
+        raise ConnectionMissingError(
+            f"Connection {conn_id!r} does not exist. Create it in Airflow under Admin, Connections, with the type of "
+            "the database"
+        ) from None
 
 
 class LoadRun:
@@ -56,7 +70,7 @@ class LoadRun:
                 )
             table = table_name(task.table)
             files = task._paths()
-            connection = self._connection()
+            connection = connection_of(task.conn_id)
             stamp = self._stamp() if task.mode == "append" else None
             source = Source(
                 *(files, table, task.kind, task.result_schema, task.key, task.columns),
@@ -98,7 +112,7 @@ class LoadRun:
 
     def _push_shortfalls(self, loaded: Loaded) -> None:
         lacks = [
-            Shortfall("pages_failed", loaded.failed_pages, loaded.failed_pages + loaded.rows),
+            Shortfall("pages_failed", loaded.failed_pages, loaded.items),
             Shortfall("removals_held_back", loaded.held_back, loaded.held_back),
         ]
         found = xcom_of(one for one in lacks if one.number)
@@ -107,21 +121,8 @@ class LoadRun:
 
     def _stamp(self) -> dict[str, str]:
         dag_id, run_id, task_id, *index = map(str, Attempt(self.context).instance)
-        return {
-            "run_id": run_id,
-            LOAD_ID: "/".join((dag_id, task_id, run_id, *index)),
-            LOADED_AT: datetime.now(timezone.utc).isoformat(),
-        }
-
-    def _connection(self) -> Any:
-        conn_id = self.task.conn_id
-        try:
-            return BaseHook.get_connection(conn_id)
-        except AirflowNotFoundException:
-            raise ConnectionMissingError(
-                f"Connection {conn_id!r} does not exist. Create it in Airflow under Admin, Connections, with the type "
-                "of the database"
-            ) from None
+        load_id = "/".join((dag_id, task_id, run_id, *index))
+        return dict(zip(STAMPS, (run_id, load_id, datetime.now(timezone.utc).isoformat()), strict=True))
 
     def lineage(self) -> Any | None:
         """Return the files and the table for OpenLineage; None before the load."""
@@ -137,8 +138,7 @@ class LoadRun:
             )
         if loaded.failed_pages:
             log.warning(
-                "%d failed pages were not loaded into %s, which has columns of a schema. To load them, list "
-                "validation_errors in columns",
+                "%d failed pages were not loaded into %s. Rows of earlier loads keep their content",
                 loaded.failed_pages,
                 table,
             )

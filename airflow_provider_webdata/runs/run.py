@@ -35,6 +35,7 @@ from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.runs.failures import InvalidResultsError, RejectedResultsError
 from airflow_provider_webdata.runs.money.task_ledger import Cost, TaskLedger
+from airflow_provider_webdata.runs.publishing.downstream_loads import check_downstream_loads
 from airflow_provider_webdata.runs.publishing.publication import Publication
 from airflow_provider_webdata.runs.request import checked_number
 from airflow_provider_webdata.states.shortfalls import Shortfall, xcom_of
@@ -267,9 +268,12 @@ class Run:
         if kept is not value and not self._is_changed:
             self._is_changed = True
             self.log.warning(
-                "The results contain NUL, half characters, NaN, or infinities, which Airflow's database cannot store"
+                "The results contain NUL, half characters, NaN, infinities, or integers above 64 bits, which Airflow's "
+                "database cannot store"
             )
-            self.log.warning("In XCom, they are U+FFFD or null; set save_to= to keep the text unchanged")
+            self.log.warning(
+                "In XCom, they are U+FFFD, null, or rounded numbers; set save_to= to keep the values unchanged"
+            )
         return kept
 
     def refuse_unmappable(self, result: Any) -> None:
@@ -338,6 +342,8 @@ class Run:
         self.check_arguments()
         try:
             self.publication.prepare()
+            if self.publication.path is not None:
+                check_downstream_loads(self.task, self.publication.path)
         except (ArgumentError, OutputError) as error:
             # Airflow deleted the XComs of earlier attempts.
             self.ledger.push_earlier()

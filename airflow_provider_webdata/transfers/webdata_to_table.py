@@ -29,9 +29,12 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
     the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed changes nothing,
     and loads are idempotent. The service is not called.
 
+    A failed page (with an error, or a status of 400 or above) is not loaded. Of a search result whose page failed, only
+    the result is loaded. A format that a page did not return does not replace the value of an earlier load.
+
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
     with the same key replaced), `files` (their number), `held_back` (see `max_removed`), and `failed_pages` (failed
-    pages that were not loaded, see `columns`). Asset events of the outlets contain the same.
+    pages that were not loaded). Asset events of the outlets contain the same.
 
     :param path: path or URL of a file of results, or the XCom of a task with `save_to`, such as `crawl.output`. Several
         of these are loaded together (templated).
@@ -45,8 +48,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
     :param key: column or columns of the file that identify a row. Default: `source_url` of pages, `url` of links and
         search results, `id` of flat documents.
     :param columns: columns of the file to load, or a mapping of these to column names in the table. Default: all except
-        `change`, `last_seen`, and `page`, which describe a run. From files with columns of a schema, failed pages (with
-        an error status) are loaded only if this lists `validation_errors`.
+        `change`, `last_seen`, and `page`, which describe a run.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
     :param mode: `upsert` rows by their key, `replace` the entire content of the table, or `append` rows. `append` adds

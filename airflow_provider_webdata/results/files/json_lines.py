@@ -34,12 +34,16 @@ class LineWriter:
 
 def read_lines(file: Iterable[bytes], *_: Any) -> Content:
     """Return the items of a file."""
-    return Content(map(_item, file))
+    return Content(map(decoded, file))
 
 
-def _item(line: bytes) -> Any:
+def decoded(text: str | bytes) -> Any:
+    """Return a JSON value.
+
+    :raises ValueError: the text is not JSON.
+    """
     try:
-        return _decode(line)
+        return _decode(text)
     except msgspec.MsgspecError:
         # For numbers out of range and lone surrogates.
-        return json.loads(line)
+        return json.loads(text)

@@ -52,15 +52,34 @@ _LASTING = frozenset(
     {errno.EACCES, errno.EPERM, errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.EROFS, errno.ENAMETOOLONG}
 )
 
-
 _NEXT_STEPS = {
     **dict.fromkeys(
         (errno.ENOSPC, errno.EDQUOT, errno.EFBIG),
         "Free space, or raise the quota, on the machine that runs the task",
     ),
     **dict.fromkeys((errno.EACCES, errno.EPERM, errno.EROFS), "Correct its permissions"),
+    **dict.fromkeys((errno.ENOTDIR, errno.EISDIR, errno.EEXIST), "Correct the path"),
+    errno.ENAMETOOLONG: "Shorten the path",
+    **dict.fromkeys(
+        (errno.EMFILE, errno.ENFILE), "Raise the limit of open files on the machine that runs the task"
+    ),
     errno.ENOENT: "Create its folder or bucket, or correct the path",
 }
+_CREDENTIALS = "Renew the credentials of the connection"
+_REGION = "Set the bucket's region in the connection"
+_STEPS_BY_CODE = {
+    "NoSuchBucket": "Create the bucket, or correct the path",
+    "InvalidBucketName": "Correct the bucket's name",
+    # s3fs raises FileNotFoundError, as for a bucket.
+    "NoSuchUpload": "Something aborted the upload, such as a lifecycle rule of the bucket; a new attempt begins one",
+    **dict.fromkeys(
+        (*_BAD_CREDENTIALS, "ExpiredToken", "InvalidToken", "TokenRefreshRequired"), _CREDENTIALS
+    ),
+    **dict.fromkeys(("PermanentRedirect", "AuthorizationHeaderMalformed"), _REGION),
+    "RequestTimeTooSkewed": "Set the clock of the machine that runs the task",
+    "InvalidObjectState": "Restore the object from its archive",
+}
+"""The next steps by codes of S3."""
 
 
 @contextlib.contextmanager
@@ -88,12 +107,20 @@ def storage_error(url: object, error: Exception, what: str = "written") -> Excep
         # Object stores set no number.
         numbers: dict[type, int] = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
         code = numbers.get(type(error))
-    step = _NEXT_STEPS.get(code or 0, "Check that the storage is available, then retry or clear the task")
+    step = _STEPS_BY_CODE.get(_s3_code(error) or "") or _NEXT_STEPS.get(
+        code or 0, "Check that the storage is available"
+    )
     reason = plain_reason(error)
     kind = StorageError
-    if code == errno.ENOENT and what == "read":
+    if code == errno.ENOENT and what == "read" and _s3_code(error) != "NoSuchBucket":
         kind, step = MissingFileError, "Create the file, or correct the path"
     return kind(f"{url} cannot be {what}: {reason.removesuffix('.')}. {step}")
+
+
+def _s3_code(error: BaseException) -> str | None:
+    """Return the code of S3's error response, or None."""
+    answer = getattr(error.__cause__ or error, "response", None)
+    return answer.get("Error", {}).get("Code") if isinstance(answer, dict) else None
 
 
 def storage_path(url: str) -> ObjectStoragePath:
@@ -135,20 +162,26 @@ def check_storage(url: str) -> ObjectStoragePath:
     return path
 
 
-def check_file(url: str) -> None:
+def check_file(url: str, *, movable: bool = False) -> None:
     """Check that a file can be written, without side effects on existing data.
 
-    In a local file system, this creates the folder and writes 1 MiB to a temporary hidden file. In an object store,
-    this checks only the bucket: a write could trigger notifications, and would require delete permission.
+    In a local file system, this creates the folder and writes 1 MiB to a temporary hidden file. In S3, this begins an
+    upload, as a write does, and aborts it: no object appears, and no notification is sent. In other object stores, this
+    checks only the bucket, and in other storages nothing.
 
     :param url: path or URL of the file.
+    :param movable: see `WholeFile`; this also checks the folder of temporary files.
     :raises OutputError: the file can never be written; see also `check_storage`.
     :raises StorageError: the file temporarily cannot be written.
     """
     path = check_storage(url)
+    if movable and not _is_local(path):
+        _check_temporary_folder()
     with storage_errors(url):
         if path.protocol in _OBJECT_STORES:
             _check_bucket(path)
+            if path.protocol in _S3:
+                _check_upload(path)
         elif _is_local(path):
             try:
                 _probe(path.path)
@@ -162,10 +195,18 @@ def check_file(url: str) -> None:
 
 
 def _probe(path: str) -> None:
-    # From Python 3.14, Path.is_dir() hides the error for a name that is too long.
+    folder = Path(path).parent
+    # Only an existing folder rejects a name that is too long.
+    folder.mkdir(parents=True, exist_ok=True)
+    # From Python 3.14, Path.is_dir() hides that error.
     with contextlib.suppress(FileNotFoundError):
-        if stat.S_ISDIR(os.stat(path).st_mode):
+        found = os.stat(path)
+        if stat.S_ISDIR(found.st_mode):
             raise IsADirectoryError(errno.EISDIR, "is a folder")
+        around = folder.stat()
+        may_replace = (found.st_uid, around.st_uid, 0)
+        if around.st_mode & stat.S_ISVTX and os.geteuid() not in may_replace:
+            raise PermissionError(errno.EPERM, "another user's file in a sticky folder cannot be replaced")
     file, draft = _open_draft(path)
     try:
         with file:
@@ -174,6 +215,26 @@ def _probe(path: str) -> None:
             os.fsync(file.fileno())
     finally:
         draft.unlink()
+
+
+def _check_temporary_folder() -> None:
+    with _temporary_folder_errors(), tempfile.TemporaryFile() as file:
+        file.write(bytes(_PROBE_BYTES))
+        file.flush()
+
+
+@contextlib.contextmanager
+def _temporary_folder_errors() -> Iterator[None]:
+    """Translate the errors of the temporary folder, whose path is not that of the file to write."""
+    try:
+        yield
+    except OSError as error:
+        folder = tempfile.tempdir or os.environ.get("TMPDIR") or "/tmp"  # noqa: S108 - only named
+        raise StorageError(
+            f"The temporary folder {folder}, where results are checked before they are uploaded, cannot be written: "
+            f"{plain_reason(error).removesuffix('.')}. Free space there, correct its permissions, or set TMPDIR to "
+            "another folder on the worker"
+        ) from error
 
 
 def check_folder(url: str) -> None:
@@ -330,11 +391,25 @@ def _upload(whole: WholeFile) -> Iterator[Any]:
 @contextlib.contextmanager
 def _spooled_upload(whole: WholeFile) -> Iterator[Any]:
     """Open a local temporary file that is uploaded once its name is final."""
-    with tempfile.TemporaryFile() as spool:
-        yield spool
-        spool.seek(0)
+    with _temporary_folder_errors():
+        spool = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
+    with spool:
+        yield _Spool(spool)
+        with _temporary_folder_errors():
+            spool.seek(0)
         with _upload(whole) as file:
             shutil.copyfileobj(spool, file, _PART_BYTES)
+
+
+class _Spool:
+    """The file interface of a temporary file."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+
+    def write(self, data: Any) -> None:
+        with _temporary_folder_errors():
+            self._file.write(data)
 
 
 def _is_local(path: ObjectStoragePath) -> bool:
@@ -360,8 +435,7 @@ def _check_bucket(path: ObjectStoragePath) -> None:
             f"{path}: bucket {bucket!r} does not exist; create it, or correct the name"
         ) from error
     except Exception as error:
-        answer = getattr(error.__cause__ or error, "response", None)
-        code = answer.get("Error", {}).get("Code") if isinstance(answer, dict) else None
+        code = _s3_code(error)
         if code in _BAD_CREDENTIALS:
             raise OutputError(
                 f"{path}: the storage rejects the credentials ({code}); correct the connection"
@@ -373,6 +447,35 @@ def _check_bucket(path: ObjectStoragePath) -> None:
             path,
             bucket,
             error,
+        )
+
+
+def _check_upload(path: ObjectStoragePath) -> None:
+    """Check that an upload to S3 may begin, and leave nothing behind."""
+    fs, place = path.fs, {"Bucket": path.bucket, "Key": path.key}
+    try:
+        upload = fs.call_s3("create_multipart_upload", **place)
+    except FileNotFoundError as error:
+        raise OutputError(
+            f"{path}: bucket {path.bucket!r} does not exist; create it, or correct the name"
+        ) from error
+    except Exception as error:
+        code = _s3_code(error)
+        if code in _STEPS_BY_CODE or not isinstance(error, OSError) or error.errno not in (None, *_LASTING):
+            raise
+        if error.errno is None and not isinstance(error, PermissionError):
+            raise
+        advice = (
+            "shorten the key"
+            if error.errno == errno.ENAMETOOLONG
+            else "allow the connection s3:PutObject there, or correct the path"
+        )
+        raise OutputError(f"{path}: the storage refuses to begin an upload ({code}); {advice}") from error
+    try:
+        fs.call_s3("abort_multipart_upload", **place, UploadId=upload["UploadId"])
+    except Exception as error:  # noqa: BLE001 - an upload without parts stores nothing
+        log.info(
+            "%s: the upload that was begun as a check could not be aborted (%s)", path, plain_reason(error)
         )
 
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.results.tables.errors import TableError
-from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT
+from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, TableColumn
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.results.tables.layout import Layout, TableColumn, TableName
+    from airflow_provider_webdata.results.tables.layout import Layout, TableName
 
 Values = tuple[Any, ...]
 
 _BATCH_CHARACTERS = 2**23
+_MARK = TableColumn("", "webdata_unreturned", "integer")
+"""Column of the temporary table with the marks of rows; see `Layout.unreturned`."""
 
 
 def batches(rows: Iterator[Values], most: int = 10_000) -> Iterator[list[Values]]:
@@ -32,6 +34,13 @@ def batches(rows: Iterator[Values], most: int = 10_000) -> Iterator[list[Values]
             batch, held = [], 0
     if batch:
         yield batch
+
+
+def _noted(rows: Iterator[Values], marks: set[int]) -> Iterator[Values]:
+    """Yield the rows, and add their marks to a set."""
+    for values in rows:
+        marks.add(values[-1])
+        yield values
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,8 @@ class Loaded:
     :param deleted: number of deleted rows of removed pages.
     :param held_back: number of rows of removed pages that were not deleted, because there were too many.
     :param duplicates: number of the file's rows that a later row with the same key replaced.
-    :param failed_pages: number of the file's failed pages, which are not loaded into a table with a schema.
+    :param items: number of the file's items, without removed pages.
+    :param failed_pages: number of these whose page failed, and is not loaded.
     :param columns: columns of the rows, with their types.
     """
 
@@ -62,6 +72,7 @@ class Loaded:
     deleted: int = 0
     held_back: int = 0
     duplicates: int = 0
+    items: int = 0
     failed_pages: int = 0
     columns: dict[str, str] = field(default_factory=dict)
 
@@ -73,6 +84,7 @@ class Database(ABC):
 
     :param connection: the hook's connection, for exclusive use.
     :ivar rejected: key of the row that the database rejected, if known.
+    :ivar step: the next step after an error, if known.
     """
 
     types: ClassVar[Mapping[ColumnType, str]]
@@ -99,6 +111,7 @@ class Database(ABC):
     def __init__(self, connection: Any) -> None:
         self.connection = connection
         self.rejected = ""
+        self.step = ""
 
     @property
     def name(self) -> str:
@@ -211,18 +224,31 @@ class Database(ABC):
         """Roll the transaction back."""
         self.connection.rollback()
 
-    def upsert_statement(self, layout: Layout) -> str:
-        """Return the statement that upserts the rows of the temporary table."""
+    def step_after(self, error: BaseException, table: TableName) -> str:  # noqa: ARG002
+        """Return the next step after an error whose transaction was rolled back; empty if only its text has one."""
+        return ""
+
+    def upsert_statement(self, layout: Layout, mark: int | None = None) -> str:
+        """Return the statement that upserts the rows of the temporary table.
+
+        :param mark: upsert only the rows with this mark; see `Layout.unreturned`.
+        """
         names = self.listed(layout.names)
         # Without WHERE, SQLite would parse ON as part of a join.
+        which = "true" if mark is None else f"{_MARK.name} = {mark}"
         insert = (
-            f"INSERT INTO {self.path_of(layout.table)} ({names}) SELECT {names} FROM {self.stage} WHERE true"
+            f"INSERT INTO {self.path_of(layout.table)} AS kept ({names}) "
+            f"SELECT {names} FROM {self.stage} WHERE {which}"
         )
         if not layout.key:
             return insert
+        unchanged = {*layout.key, *layout.unreturned.get(mark or 0, ())}
         updates = ", ".join(
-            f"{name} = excluded.{name}"
-            for name in (self.quoted(name) for name in layout.names if name not in layout.key)
+            f"{quoted} = coalesce(excluded.{quoted}, kept.{quoted})"
+            if name in layout.formats
+            else f"{quoted} = excluded.{quoted}"
+            for name, quoted in ((name, self.quoted(name)) for name in layout.names)
+            if name not in unchanged
         )
         action = f"UPDATE SET {updates}" if updates else "NOTHING"
         return f"{insert} ON CONFLICT ({self.listed(layout.key)}) DO {action}"
@@ -250,21 +276,26 @@ class Database(ABC):
             ) from error
 
     def load(
-        self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replace: bool
+        self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replaces: bool
     ) -> Loaded:
         """Load rows.
 
         :param layout: layout of an existing, compatible table.
         :param removed: values of the layout's `removal_key` whose rows are deleted; filled while the rows are read, and
             complete after the last row.
-        :param replace: whether the table's existing rows are deleted, if there are new rows.
+        :param replaces: whether the table's existing rows are deleted, if there are new rows.
         """
         table = self.path_of(layout.table)
         names = self.listed(layout.names)
+        staged, marks = layout, set[int]()
+        if layout.unreturned:
+            staged = replace(layout, columns=(*layout.columns, _MARK))
+            names += f", CAST(0 AS bigint) AS {_MARK.name}"
+            rows = _noted(rows, marks)
         self.execute(
             f"CREATE TEMPORARY TABLE {self.stage}{self.stage_ends} AS SELECT {names} FROM {table} WHERE 1 = 0"
         )
-        count = self.fill_stage(layout, rows)
+        count = self.fill_stage(staged, rows)
         loaded = Loaded()
         if removed and layout.removal_key is not None:
             column = self.quoted(layout.removal_key)
@@ -273,23 +304,49 @@ class Database(ABC):
             loaded.deleted = self.delete_pages(table, column, [*removed])
         if layout.key:
             loaded.duplicates = self._drop_duplicates(layout)
-        if replace and count:
+        if replaces and count:
             self.execute(f"DELETE FROM {table}")
-        self.execute(self.upsert_statement(layout))
+        for mark in sorted(marks) if any(marks) else [None]:
+            self.execute(self.upsert_statement(layout, mark))
         self.execute(f"DROP TABLE {self.stage}")
         loaded.rows = count - loaded.duplicates
         return loaded
 
     def _drop_duplicates(self, layout: Layout) -> int:
-        key, number = self.listed(layout.key), self.row_number
+        """Leave one row of each key in the temporary table, and return the number of the others."""
+        key, number, stage = self.listed(layout.key), self.row_number, self.stage
         [[duplicates]] = self.execute(
-            f"SELECT count(*) - (SELECT count(*) FROM (SELECT 1 FROM {self.stage} GROUP BY {key}) AS keys) "
-            f"FROM {self.stage}"
+            f"SELECT count(*) - (SELECT count(*) FROM (SELECT 1 FROM {stage} GROUP BY {key}) AS keys) FROM {stage}"
         ).fetchall()
-        if duplicates:
-            self.execute(
-                f"DELETE FROM {self.stage} WHERE {number} IN (SELECT number FROM (SELECT {number} AS number, "
-                f"row_number() OVER (PARTITION BY {key} ORDER BY {number} DESC) AS age FROM {self.stage}) AS ranked "
-                "WHERE age > 1)"
-            )
+        if not duplicates:
+            return 0
+        # As if each item were loaded separately: the last one wins, but for what its page did not return.
+        marks = [f"min({_MARK.name}) OVER (PARTITION BY {key}) AS {_MARK.name}"] if layout.unreturned else []
+        several = f"({key}) IN (SELECT {key} FROM {stage} GROUP BY {key} HAVING count(*) > 1)"
+        merged = f"{stage}_merged"
+        names = self.listed(layout.names) + (f", {_MARK.name}" if layout.unreturned else "")
+        self.execute(
+            f"CREATE TEMPORARY TABLE {merged}{self.stage_ends} AS SELECT {names} FROM ("
+            f"SELECT {', '.join([*(self._last_value(name, layout) for name in layout.names), *marks])}, "
+            f"row_number() OVER (PARTITION BY {key} ORDER BY {number} DESC) AS webdata_age "
+            f"FROM {stage} WHERE {several}) AS ranked WHERE webdata_age = 1"
+        )
+        self.execute(f"DELETE FROM {stage} WHERE {several}")
+        self.execute(f"INSERT INTO {stage} ({names}) SELECT {names} FROM {merged}")
+        self.execute(f"DROP TABLE {merged}")
         return int(duplicates)
+
+    def _last_value(self, name: str, layout: Layout) -> str:
+        """Return the expression of a column's value in the last row of a key that has it."""
+        quoted = self.quoted(name)
+        lacking = [mark for mark, names in layout.unreturned.items() if name in names]
+        conditions = [
+            *([f"{quoted} IS NULL"] if name in layout.formats else []),
+            *([f"{_MARK.name} IN ({', '.join(map(str, lacking))})"] if lacking else []),
+        ]
+        if not conditions:
+            return quoted
+        return (
+            f"first_value({quoted}) OVER (PARTITION BY {self.listed(layout.key)} "
+            f"ORDER BY CASE WHEN {' OR '.join(conditions)} THEN 1 ELSE 0 END, {self.row_number} DESC) AS {quoted}"
+        )

@@ -11,6 +11,7 @@ from airflow_provider_webdata.results.tables.database import Values, batches
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import TableName
 from airflow_provider_webdata.results.tables.load import Source, values_of
+from airflow_provider_webdata.results.tables.returned import FAILED
 
 try:
     import dlt
@@ -62,6 +63,9 @@ def _read_keys(source: Source) -> _Keys | None:
         by_page = None if made.removal_key is None else made.names.index(made.removal_key)
         keys = _Keys(made, {}, {})
         for number, values in enumerate(values_of(files, made, keys.removed, delete=True)):
+            # dlt replaces whole rows, so this one would replace the page of an earlier run.
+            if made.unreturned and values[-1] == FAILED:
+                continue
             known_by = tuple(values[place] for place in key) or (number,)
             keys.rows[known_by] = (number, None if by_page is None else values[by_page])
     return keys
@@ -81,7 +85,7 @@ def _arrow_tables(
         with source.open() as files:
             for number, values in enumerate(values_of(files, made, {}, delete=False)):
                 if number in kept:
-                    yield (*_without_nul(values), False)
+                    yield (*_without_nul(values[: len(made.columns)]), False)
         for key in gone:
             known = dict(zip(made.key, key, strict=True))
             yield (*map(known.get, made.names), True)
@@ -105,6 +109,9 @@ def webdata_resource(
     key is yielded once, in Arrow tables of at most 10,000 rows and about 8 MiB of text. The files are read twice: for
     their keys when this function is called, and for their rows when the pipeline runs. See
     docs/cookbook/into_snowflake_or_bigquery.md.
+
+    Failed pages, and search results whose page failed, are omitted. dlt replaces whole rows, so a format that a page
+    did not return becomes null.
 
     :param path: path or URL of a results file, or several.
     :param name: name of the resource and its table.

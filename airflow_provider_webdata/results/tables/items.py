@@ -8,11 +8,10 @@ import zlib
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.item_urls import site_failed, url_of
+from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.results.columns import CHANGES as RUN_COLUMNS
 from airflow_provider_webdata.results.columns import (
     EXTRA,
@@ -26,7 +25,7 @@ from airflow_provider_webdata.results.files.formats import format_of, is_compres
 from airflow_provider_webdata.results.files.storage import storage_error, storage_errors, storage_path
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
-from airflow_provider_webdata.results.result_schema import ERRORS, NOT_VALIDATED
+from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import url_column
 from airflow_provider_webdata.results.tombstones import MARK
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 
 _LINK = frozenset({"url", "title", "description", "change", "page"})
 _FLAT = frozenset({"id", "text", "digest"})
-_FAILURE = {"statusCode": "status_code", "error": "page_error"}
+_OF_A_PAGE = frozenset({"sourceURL", "statusCode", "scrapeId"})
 # Number of items from which the kind is detected.
 _PROBE = 100
 _DAMAGE = (ValueError, EOFError, gzip.BadGzipFile, zlib.error)
@@ -66,9 +65,9 @@ class ResultsFile:
     :param kind: kind of the items, see `results.columns.columns_of`; None: detected from the items, or from the names
         of the columns.
     :param schema: schema by which the items were validated; its properties become columns.
-    :param loads_failed: whether failed pages are loaded from a file that has columns of a schema.
     :ivar columns: columns of the rows; empty if unknown, because the file has no items.
-    :ivar omitted: number of rows for which `omits` returned True.
+    :ivar read: number of items that were read for a load, without removed pages.
+    :ivar failed: number of these whose page failed.
     :raises TableError: the file does not exist, or is not a results file.
     """
 
@@ -77,13 +76,11 @@ class ResultsFile:
         url: str,
         kind: str | None = None,
         schema: ResultSchema | None = None,
-        *,
-        loads_failed: bool = True,
     ) -> None:
         self.url = url
         self.columns: tuple[Column, ...] = ()
-        self.omitted = 0
-        self._loads_failed = loads_failed
+        self.read = 0
+        self.failed = 0
         self._kind = kind
         self._schema = schema
         self._open = ExitStack()
@@ -127,20 +124,6 @@ class ResultsFile:
         """Yield the rows and removed pages in the file's order. Can be iterated only once."""
         return self._rows
 
-    def omits(self, row: Row) -> bool:
-        """Return whether a row is not loaded: a failed page, whose content is not the data of the schema."""
-        is_omitted = self._omits_failed and (
-            str(row[ERRORS.name]).startswith(f'["{NOT_VALIDATED}')
-            or site_failed({name: row[column] for name, column in _FAILURE.items()})
-        )
-        self.omitted += is_omitted
-        return is_omitted
-
-    @cached_property
-    def _omits_failed(self) -> bool:
-        names = {column.name for column in self.columns}
-        return not self._loads_failed and {ERRORS.name, *_FAILURE.values()} <= names
-
     def _columns_named(self, names: Iterable[str]) -> tuple[Column, ...]:
         """Return the columns of a file that states only their names."""
         names = [*names]
@@ -166,7 +149,7 @@ class ResultsFile:
     def _rows_of_items(self, items: Iterator[Any]) -> Iterator[Row | Removed]:
         first = [*islice(items, _PROBE)]
         kind = self._kind or kind_of(first)
-        of_pages = any(isinstance(item, Mapping) and ("json" in item or MARK in item) for item in first)
+        of_pages = any(map(_is_of_a_page, first))
         if first and self._kind is None and self._schema is not None and not of_pages:
             # Extracted data may also have a `url`.
             kind = "generic"
@@ -245,6 +228,15 @@ def kind_of(items: Sequence[Any]) -> str | None:
     if all(isinstance(item.get("url"), str) for item in present):
         return "link" if all(item.keys() <= _LINK for item in present) else "search"
     return "generic"
+
+
+def _is_of_a_page(item: Any) -> bool:
+    """Return whether an item with a schema is a page, or the mark of a removed one, and not extracted data itself."""
+    if not isinstance(item, Mapping):
+        return False
+    metadata = item.get("metadata")
+    is_page = isinstance(metadata, Mapping) and not _OF_A_PAGE.isdisjoint(metadata)
+    return is_page or "json" in item or MARK in item
 
 
 def _of_run(item: Mapping[str, Any]) -> Row:

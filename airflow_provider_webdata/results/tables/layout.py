@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.returned import FAILED, PARTIAL, parts_of
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column, ColumnType
@@ -21,6 +22,9 @@ LOAD_ID = "load_id"
 
 LOADED_AT = "loaded_at"
 """Column with the time of a load that appends."""
+
+STAMPS = ("run_id", LOAD_ID, LOADED_AT)
+"""Columns that a load adds to the rows that it appends."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,9 @@ class Layout:
     :param removal_key: table column, part of the key, by which rows of removed pages are deleted; None if tombstones
         contain no column of the key.
     :param stamps: the last columns, whose values are the same in all rows of a load that appends.
+    :param formats: columns in which null does not replace a value.
+    :param unreturned: for each mark of rows (`returned.PARTIAL`, `returned.FAILED`), the columns that such a row does
+        not replace; empty if rows have no marks.
     """
 
     table: TableName
@@ -79,6 +86,8 @@ class Layout:
     key: tuple[str, ...]
     removal_key: str | None
     stamps: tuple[str, ...] = ()
+    formats: frozenset[str] = frozenset()
+    unreturned: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     def key_of(self, values: tuple[Any, ...]) -> str:
         """Return a row's key as text, such as `url='https://a.example/'`; empty without a key."""
@@ -160,6 +169,13 @@ def layout(
             f"key: the column {missing[0]!r} is not loaded. Choose from {', '.join(renamed)}, add the column to "
             "columns, or, if it is a property of your items, declare it in result_schema"
         )
+    parts = parts_of(types) if key else None
+    data = {source: name for source, name in renamed.items() if source not in key}
+
+    def loaded(some: frozenset[str]) -> frozenset[str]:
+        return frozenset(name for source, name in data.items() if source in some)
+
+    unreturned = {} if parts is None else {PARTIAL: loaded(parts.together), FAILED: loaded(parts.page)}
     removal_key = next((name for name in (default, identity) if name in key and not stamps), None)
     return Layout(
         table,
@@ -170,4 +186,6 @@ def layout(
         (*(renamed[name] for name in key), *((LOAD_ID,) if key and stamps else ())),
         None if removal_key is None else renamed[removal_key],
         tuple(stamps),
+        frozenset() if parts is None else loaded(parts.formats),
+        unreturned if any(unreturned.values()) else {},
     )

@@ -10,13 +10,14 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.common.arguments import as_list, removal_limit
 from airflow_provider_webdata.common.links import docs_link
-from airflow_provider_webdata.results.result_schema import ERRORS, ResultSchema
+from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError, database_errors
 from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, OF_A_RUN, layout
 from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
+from airflow_provider_webdata.results.tables.returned import FAILED, PARTIAL, has_failed, parts_of
 from airflow_provider_webdata.results.tables.sqlite import SQLite
 
 if TYPE_CHECKING:
@@ -118,9 +119,7 @@ class Source:
         """
         schema = None if self.result_schema is None else ResultSchema.of(self.result_schema)
         with ExitStack() as stack:
-            # Whoever loads the errors can tell these pages apart.
-            loads_failed = ERRORS.name in (self.columns or ())
-            files = (ResultsFile(path, self.kind, schema, loads_failed=loads_failed) for path in self.paths)
+            files = (ResultsFile(path, self.kind, schema) for path in self.paths)
             yield [*map(stack.enter_context, files)]
 
     def layout(self, files: Sequence[ResultsFile]) -> Layout | None:
@@ -185,14 +184,14 @@ def load_files(
                     )
                 database.execute(statement)
                 done.append(f"Created the table {table} with {len(made.columns)} columns")
-            if not replace:
-                database.check_key(made)
+            database.check_key(made)
             removed: dict[str, None] = {}
             rows = values_of(files, made, removed, delete=delete)
             if stamp:
-                ending = tuple(stamp.values())
-                rows = ((*values, *ending) for values in rows)
-            loaded = database.load(made, rows, removed, replace=replace)
+                ending, place = tuple(stamp.values()), len(made.columns) - len(stamp)
+                # A mark follows the columns.
+                rows = ((*values[:place], *ending, *values[place:]) for values in rows)
+            loaded = database.load(made, rows, removed, replaces=replace)
             # A replaced table has only the file's rows anyway.
             if loaded.deleted and not (replace and loaded.rows):
                 [[left]] = database.execute(f"SELECT count(*) FROM {database.path_of(table)}").fetchall()
@@ -200,7 +199,8 @@ def load_files(
                 if loaded.deleted > (most := removal_limit(max_removed, known)):
                     raise _TooManyDeletesError(loaded.deleted, known, most)
             loaded.columns = {column.name: column.type for column in made.columns}
-            loaded.failed_pages = sum(file.omitted for file in files)
+            loaded.items = sum(file.read for file in files)
+            loaded.failed_pages = sum(file.failed for file in files)
             return loaded
 
     with closing(database.connection):
@@ -238,14 +238,15 @@ def _transaction(database: Database, table: TableName) -> Iterator[None]:
         row = f"the row with {database.rejected}" if database.rejected else "the rows"
         return f"{database.name} cannot load {row} into the table {table}"
 
-    with database_errors(failed):
-        database.begin(table)
+    with database_errors(failed, lambda: database.step):
         try:
+            database.begin(table)
             yield
-        except BaseException:
+        except BaseException as error:
             # Raise the original error. Closing the connection also rolls back.
             with suppress(Exception):
                 database.rollback()
+                database.step = database.step_after(error, table)
             raise
         database.commit()
 
@@ -307,9 +308,10 @@ def _fit(
 def values_of(
     files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, delete: bool
 ) -> Iterator[Values]:
-    """Yield the rows of files with values in the layout's order, without those of `stamps`.
+    """Yield the rows of files with values in the layout's order, without those of `stamps`, and their mark, if any.
 
-    Rows of removed pages are omitted; `removed` is complete after the last row.
+    Rows of removed and failed pages are omitted. A search result whose page failed has no values of the page. `removed`
+    is complete after the last row.
 
     :param removed: filled with the values of the layout's `removal_key` whose rows are deleted.
     :param delete: whether rows of removed pages are deleted.
@@ -320,6 +322,7 @@ def values_of(
     key = [names[name] for name in made.key if name in names]
     known = None if made.removal_key is None else names[made.removal_key]
     for file in files:
+        parts = parts_of({column.name for column in file.columns})
         for number, row in enumerate(file.rows(), 1):
             if isinstance(row, Removed):
                 # Appended rows are history.
@@ -337,8 +340,17 @@ def values_of(
                 if delete and value is not None:
                     removed[value] = None
                 continue
-            if file.omits(row):
-                continue
+            file.read += 1
+            mark = 0
+            if parts is not None:
+                if has_failed(row):
+                    file.failed += 1
+                    if not parts.page or not parts.of_failed.isdisjoint(key):
+                        continue
+                    row.update(dict.fromkeys(parts.of_failed))
+                    mark = FAILED
+                elif parts.together and not row[parts.sign]:
+                    mark = PARTIAL
             for name in key:
                 if row.get(name) is None:
                     raise TableError(
@@ -348,4 +360,5 @@ def values_of(
             # The page reappeared after its removal.
             if removed and known is not None:
                 removed.pop(row.get(known), None)  # type: ignore[arg-type]
-            yield tuple(map(row.get, sources))
+            values = tuple(map(row.get, sources))
+            yield (*values, mark) if made.unreturned else values

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.results.tables.database import Database, Existing, Values
-from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.errors import TableError, lacks_rights, state_of
 from airflow_provider_webdata.results.tables.layout import TableName
 
 if TYPE_CHECKING:
@@ -29,6 +29,19 @@ _COLUMNS = """
 SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
 FROM pg_catalog.pg_attribute
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+"""
+_NO_SCHEMA = "3F000"
+# The catalog is readable for every role. The table's schema may be closed to the role, or not exist.
+_RIGHTS = """
+SELECT quote_ident(current_user), quote_ident(current_database()), quote_ident(n.nspname),
+  has_database_privilege(current_database(), 'TEMPORARY'),
+  has_schema_privilege(n.oid, 'USAGE'), has_schema_privilege(n.oid, 'CREATE'),
+  t.oid IS NOT NULL, has_table_privilege(t.oid, 'SELECT'), has_table_privilege(t.oid, 'INSERT'),
+  has_table_privilege(t.oid, 'UPDATE'), has_table_privilege(t.oid, 'DELETE'),
+  quote_ident(pg_get_userbyid(t.relowner)), pg_has_role(t.relowner, 'USAGE')
+FROM pg_catalog.pg_namespace n
+LEFT JOIN pg_catalog.pg_class t ON t.relnamespace = n.oid AND t.relname = %s
+WHERE n.nspname = coalesce(%s, current_schema(), 'public')
 """
 # The lock's name contains the schema even if the DAG does not specify it.
 _LOCK = """
@@ -80,6 +93,37 @@ class PostgreSQL(Database):
     def existing(self, table: TableName) -> dict[str, Existing]:
         found = self.execute(_COLUMNS, (self.path_of(table),)).fetchall()
         return {name: Existing(type_, required) for name, type_, required in found}
+
+    def step_after(self, error: BaseException, table: TableName) -> str:
+        if state_of(error) == _NO_SCHEMA:
+            if table.schema is None:
+                return (
+                    f"The role may use no schema of its search_path. Name the schema in table ('schema.{table}'), "
+                    "then clear the task"
+                )
+            return f"Create the schema, then clear the task: CREATE SCHEMA {self.quoted(table.schema)}"
+        if not lacks_rights(error):
+            return ""
+        [found] = self.execute(_RIGHTS, (table.table, table.schema)).fetchall()
+        role, database, schema, may_stage, may_use, may_create, exists, *may, owner, owns = found
+        names = [
+            name for name, has in zip(("SELECT", "INSERT", "UPDATE", "DELETE"), may, strict=True) if not has
+        ]
+        path = f"{schema}.{self.quoted(table.table)}"
+        statements = [
+            *([] if may_stage else [f"GRANT TEMPORARY ON DATABASE {database} TO {role}"]),
+            *([] if may_use else [f"GRANT USAGE ON SCHEMA {schema} TO {role}"]),
+            *([] if exists or may_create else [f"GRANT CREATE ON SCHEMA {schema} TO {role}"]),
+            *([f"GRANT {', '.join(names)} ON {path} TO {role}"] if exists and names else []),
+        ]
+        if not statements and exists and not owns:
+            return (
+                f"Only {owner}, the owner of the table, may add columns. Set add_columns=False: the error then has the "
+                "statement for the owner"
+            )
+        if not statements:
+            return ""
+        return f"As an owner or administrator, run: {'; '.join(statements)}. Then clear the task"
 
     def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
         # The temporary table has the types of the table.

@@ -89,7 +89,7 @@ class Measure(Step):
     def prepare(self) -> None:
         """Fail if rejected results could not be written."""
         if self._output is not None and self.holds_back:
-            check_file(self._output + QUARANTINE)
+            check_file(self._output + QUARANTINE, movable=True)
 
     def transform(self, results: Results) -> Results:
         """Return the results unchanged, and measure their items as they stream."""

@@ -16,7 +16,6 @@ from airflow_provider_webdata.results.provider_records import LABELS, is_error
 from airflow_provider_webdata.results.result_schema import (
     ERRORS,
     ERRORS_KEY,
-    NOT_VALIDATED,
     ResultSchema,
     requested_schema,
 )
@@ -144,17 +143,19 @@ def _failure(item: Any, kind: str) -> str | None:
     metadata = item.get("metadata") if kind not in (RECORDS, "generic") else None
     if not isinstance(metadata, Mapping) or not site_failed(metadata):
         return None
-    return f"{NOT_VALIDATED}{page_problem(metadata)}"[:_MAX_PROBLEM_LENGTH]
+    return f"not validated: {page_problem(metadata)}"[:_MAX_PROBLEM_LENGTH]
 
 
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
     """Return the problems of an item; None if it is not validated."""
     if kind == RECORDS:
-        return None if is_error(item) else schema.problems(untagged(item, *LABELS))
+        return None if is_error(item) else schema.problems(untagged(item, *LABELS), is_element=True)
     if kind == "generic":
-        problems = schema.problems(item)
-        # A value that is not an object was wrapped; see `JobResult.publish_data`.
-        return problems and schema.problems(item["value"]) if item.keys() == {"value"} else problems
+        problems = schema.problems(item, is_element=True)
+        if problems and item.keys() == {"value"}:
+            # A value that is not an object was wrapped; see `JobResult.publish_data`.
+            return schema.problems(item["value"], is_element=True)
+        return problems
     if item.get("json") is not None:
-        return schema.problems(item["json"])
+        return schema.problems(item["json"], is_element=False)
     return ["json: missing from the page"] if isinstance(item.get("metadata"), Mapping) else None

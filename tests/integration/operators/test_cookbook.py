@@ -103,7 +103,8 @@ def cook(airflow: Airflow, sandbox: SandboxServer, tmp_path: Path) -> Cook:
     (tmp_path / "pdfs").mkdir()
     for name in ("first", "second"):
         shutil.copy(PDF, tmp_path / "pdfs" / f"{name}.pdf")
-    (tmp_path / "queries.csv").write_text("query,limit\nriver level,5\ncoffee,3\n")
+    # As a spreadsheet saves it: with a byte order mark.
+    (tmp_path / "queries.csv").write_text("query,limit\nriver level,5\ncoffee,3\n", encoding="utf-8-sig")
     return run
 
 

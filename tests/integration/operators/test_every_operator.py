@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -9,10 +11,14 @@ from typing import Any
 import httpx
 import pytest
 
+from airflow_provider_webdata.results.errors import StorageError
+from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.support import direct
 from tests.support.direct import StateStore
 from tests.unit.test_contract import TASKS, parameters, required
 from webdata_sandbox.server import SandboxServer
+
+__all__ = ["bucket", "s3_client", "s3_connection", "s3_server"]
 
 URL = "https://docs.pipeline.example/"
 WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
@@ -54,7 +60,7 @@ def task(operator: Any, folder: Path, **more: Any) -> Any:
         name: value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
         for name, value in arguments.items()
     }
-    return operator(task_id="t", **given, **more)
+    return operator(**{"task_id": "t", **given, **more})
 
 
 def billed(sandbox: SandboxServer) -> list[str]:
@@ -112,6 +118,57 @@ def test_an_answer_that_could_not_be_delivered_is_billed_once(
     assert len(output.read_text().splitlines()) == outcome.value["count"] > 0
     assert outcome.value["path"] == str(output)
     assert len(billed(here)) == len({*billed(here)}) > 0
+
+
+def full(*_: Any) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+LONG = "x" * 251
+QUALITY = {"min_items": 1}
+UNWRITABLE: dict[str, dict[str, Any]] = {
+    "a long name": {"save_to": f"FOLDER/new/{LONG}.jsonl"},
+    "a long name of the quarantine": {"save_to": f"FOLDER/new/{LONG[:245]}.jsonl", "quality": QUALITY},
+    "a long name of a folder": {"media_to": f"FOLDER/new/{LONG}{LONG}"},
+    "a long name of a state": {"changes": f"FOLDER/new/{LONG}{LONG}"},
+    "a folder of the system": {"save_to": "/sys/kernel/webdata.jsonl"},
+    "a folder of the system for media": {"media_to": "/sys/kernel/webdata"},
+    "a file in place of a folder": {"save_to": "FOLDER/report.html/pages.jsonl"},
+    "a disk that is full": {"save_to": "FOLDER/pages.jsonl"},
+    "a disk that is full for media": {"media_to": "FOLDER/media"},
+    "a disk that is full for a state": {"changes": "FOLDER/seen"},
+    "no temporary folder": {"save_to": "s3://results_s3@BUCKET/pages.jsonl", "quality": QUALITY},
+}
+
+
+@pytest.mark.parametrize("name", UNWRITABLE)
+@pytest.mark.parametrize("operator", WRITING)
+def test_what_cannot_be_written_is_found_before_the_call(
+    here: SandboxServer,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    operator: Any,
+    name: str,
+) -> None:
+    store = request.getfixturevalue("bucket") if "temporary" in name else ""
+    given = {
+        option: value.replace("FOLDER", str(tmp_path)).replace("BUCKET", store)
+        if isinstance(value, str)
+        else value
+        for option, value in UNWRITABLE[name].items()
+    }
+    if not given.keys() <= parameters(operator).keys():
+        pytest.skip("it has no such option")
+    made = task(operator, tmp_path, **given)
+    if "full" in name:
+        monkeypatch.setattr(os, "fsync", full)
+    if "temporary" in name:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    done = direct.run(made)
+    assert done.state == "failed"
+    assert isinstance(done.error, StorageError) or "(WD-005)" in str(done.error), done.error
+    assert here.control.requests() == []
 
 
 @pytest.mark.parametrize("operator", BILLING)

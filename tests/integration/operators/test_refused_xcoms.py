@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.results.tables.items import ResultsFile
 from tests.support import direct
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
@@ -53,6 +54,32 @@ def test_nul_beside_an_output(serve, tmp_path):
     assert json.loads(output.read_text())["title"] == "a\0"
     assert "\\u0000" not in json.dumps([done.value, done.xcom])
     assert done.xcom["warning"] == "cut\ufffd"
+
+
+def test_an_integer_above_64_bits(serve, tmp_path, capsys):
+    """In XCom it is rounded, which the log says once; a file has each digit."""
+    body = json.dumps(
+        {
+            "success": True,
+            "data": {
+                "json": {"id": 2**64 + 1, "other": -(2**63) - 1, "last": 2**63 - 1},
+                "metadata": {"creditsUsed": 1},
+            },
+        }
+    )
+    serve(body)
+    done = direct.run(WebDataScrapeOperator(task_id="t", url=URL))
+    assert done.value["json"] == {"id": float(2**64), "other": -float(2**63), "last": 2**63 - 1}
+    assert capsys.readouterr().out.count("integers above 64 bits") == 1
+    for end in (".jsonl", ".csv", ".parquet"):
+        serve(body)
+        path = str(tmp_path / f"found{end}")
+        done = direct.run(WebDataScrapeOperator(task_id="t", url=URL, save_to=path))
+        assert done.state == "success", done.error
+        with ResultsFile(path, "document") as file:
+            [row] = file.rows()
+        assert json.loads(row["json"])["id"] == 2**64 + 1
+    assert "integers above" not in capsys.readouterr().out
 
 
 def mapped_over(**given: Any) -> WebDataMapOperator:

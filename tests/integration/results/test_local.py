@@ -24,9 +24,9 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
-from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES
+from airflow_provider_webdata.results.files.formats import FORMATS, QUARANTINE, SUFFIXES
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
-from airflow_provider_webdata.results.files.storage import check_folder
+from airflow_provider_webdata.results.files.storage import check_file, check_folder
 from airflow_provider_webdata.results.tables.items import ResultsFile
 from tests.support.rows import item_of
 from tests.support.tables import each_row
@@ -158,6 +158,40 @@ def test_a_full_disk_is_found_before_there_is_anything_to_write(tmp_path):
         "runs the task"
     )
     assert [*tmp_path.iterdir()] == []
+
+
+@each_row("name", [f"{'x' * 250}.jsonl", f"{'ü' * 125}.jsonl", f"{'x' * 256}/x.jsonl"])
+def test_a_name_that_is_too_long_is_found_before_its_folder_exists(tmp_path, name):
+    """Only a folder that exists rejects it."""
+    with pytest.raises(OutputError, match="File name too long"):
+        check_output(f"{tmp_path}/new/{name}")
+    # The quarantine's name is longer than that of the output.
+    path = f"{tmp_path}/other/{'x' * 245}.jsonl"
+    check_output(path)
+    with pytest.raises(OutputError, match="File name too long"):
+        check_file(path + QUARANTINE, movable=True)
+
+
+def test_what_persists_has_its_own_next_step(tmp_path):
+    (tmp_path / "x.jsonl").mkdir()
+    (tmp_path / "file").touch()
+    steps = {"x.jsonl": "Correct the path", "file/x.jsonl": "Correct the path", "x" * 252 + ".csv": "Shorten"}
+    for name, step in steps.items():
+        with pytest.raises(StorageError, match=f"(?s)cannot be written: .*{step}"):
+            with OutputFile(f"{tmp_path}/{name}", COLUMNS) as file:
+                file.write([{"markdown": "x"}])
+
+
+def test_a_file_of_another_user_in_a_sticky_folder(tmp_path, monkeypatch):
+    """As in `/tmp`: its owner alone may replace it."""
+    folder = tmp_path / "shared"
+    folder.mkdir()
+    (folder / "x.jsonl").touch()
+    folder.chmod(0o1777)
+    monkeypatch.setattr(os, "geteuid", lambda: 4711)
+    with pytest.raises(OutputError, match="another user's file in a sticky folder"):
+        check_output(f"{folder}/x.jsonl")
+    check_output(f"{folder}/mine.jsonl")
 
 
 def test_a_disk_that_becomes_full_is_named(tmp_path):

@@ -19,6 +19,7 @@ from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
 from airflow_provider_webdata.results.files.quarantine import discard, publish, quarantined_at
+from airflow_provider_webdata.results.files.storage import check_file
 from tests.support.fault_server import FaultServer, answer
 from tests.support.tables import each_row
 from tests.support.warm import airflow_environ
@@ -159,7 +160,7 @@ def test_publishing(s3_client, bucket):
 
 def test_no_such_bucket(bucket):
     with pytest.raises(
-        StorageError, match=r"(?s)no-such-bucket/x\.jsonl cannot be written: .*Create its folder or bucket"
+        StorageError, match=r"(?s)no-such-bucket/x\.jsonl cannot be written: .*Create the bucket, or"
     ):
         with OutputFile("s3://results_s3@no-such-bucket/x.jsonl", columns_of("document")) as file:
             file.write(ITEMS)
@@ -176,7 +177,7 @@ def test_a_connection_that_exists(bucket):
 
 
 def test_nothing_is_written_to_find_out(s3_client, bucket):
-    """A probe would notify somebody, need the right to delete, and outlive a kill."""
+    """An object would notify somebody, and need the right to delete."""
     check_output(f"s3://results_s3@{bucket}/deep/er/x.jsonl")
     assert keys(s3_client, bucket) == []
     assert open_uploads(s3_client, bucket) == []
@@ -185,6 +186,9 @@ def test_nothing_is_written_to_find_out(s3_client, bucket):
 def test_no_such_bucket_is_said_before_there_is_anything_to_write(bucket):
     with pytest.raises(OutputError, match="bucket 'no-such-bucket' does not exist; create it"):
         check_output("s3://results_s3@no-such-bucket/x.jsonl")
+
+
+DENIED = "<Error><Code>AccessDenied</Code><Message>No.</Message></Error>"
 
 
 @pytest.fixture
@@ -226,11 +230,84 @@ def test_a_storage_that_is_away_is_named(refusing):
         check_output(url)
 
 
-def test_whoever_may_only_write_may_write(refusing):
+BEGUN = "<InitiateMultipartUploadResult><UploadId>u</UploadId></InitiateMultipartUploadResult>"
+
+
+@each_row("may_abort", [True, False])
+def test_whoever_may_only_write_may_write(refusing, may_abort):
     """A role without the right to look is no reason to refuse."""
+    denied = answer(403, DENIED, "application/xml")
     server, url = refusing("AccessDenied")
+    server._steps = [denied, answer(200, BEGUN, "application/xml"), answer(204, "") if may_abort else denied]
     check_output(url)
-    assert {request.method for request in server.requests} == {"GET"}
+    assert [request.method for request in server.requests] == ["GET", "POST", "DELETE"]
+
+
+def test_whoever_may_only_look_may_not_write(refusing):
+    """What a write begins with is tried, and nothing is left behind."""
+    found = "<ListBucketResult><KeyCount>0</KeyCount></ListBucketResult>"
+    server, url = refusing("AccessDenied")
+    server._steps = [answer(200, found, "application/xml"), answer(403, DENIED, "application/xml")]
+    with pytest.raises(
+        OutputError, match=r"refuses to begin an upload .AccessDenied.; allow the connection s3:PutObject"
+    ):
+        check_output(url)
+    assert [request.method for request in server.requests] == ["GET", "POST"]
+
+
+@each_row(
+    "code, step",
+    [
+        ("ExpiredToken", "Renew the credentials of the connection"),
+        ("RequestTimeTooSkewed", "Set the clock of the machine"),
+        ("InvalidBucketName", "Correct the bucket's name"),
+    ],
+)
+def test_an_error_of_s3_has_its_own_next_step(refusing, code, step):
+    _, url = refusing(code)
+    with pytest.raises(StorageError, match=f"(?s)cannot be written: .*{step}"):
+        with OutputFile(url, columns_of("document")) as file:
+            file.write(ITEMS)
+
+
+def test_an_upload_that_somebody_aborted(refusing):
+    """It has a bucket and needs no folder: a new attempt works."""
+    server, url = refusing("NoSuchUpload")
+    xml = {"content_type": "application/xml"}
+    begun, gone = answer(200, BEGUN, **xml), server._steps[0]
+    part = answer(200, "", headers={"ETag": '"e"'})
+    server._steps = [begun, gone, gone, begun, part, answer(200, "<R><ETag>e</ETag></R>", **xml)]
+
+    def write():
+        with OutputFile(url, columns_of("document")) as file:
+            file.write(ITEMS)
+
+    with pytest.raises(StorageError, match=r"(?s)aborted the upload.*new attempt.*clear the task") as error:
+        write()
+    assert "Create" not in str(error.value)
+    write()
+    assert [request.method for request in server.requests] == ["POST", "PUT", "DELETE", "POST", "PUT", "POST"]
+
+
+def test_a_temporary_folder_that_cannot_be_written(s3_client, bucket, tmp_path, monkeypatch):
+    """Results that may be rejected are written there first; the message names it, not the object."""
+    url = f"s3://results_s3@{bucket}/pages.jsonl"
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+
+    def write(judged):
+        with OutputFile(url, columns_of("document"), judged=judged) as file:
+            file.write(ITEMS)
+
+    for attempt in (lambda: check_file(url, movable=True), lambda: write(True)):
+        with pytest.raises(
+            StorageError, match=f"(?s)temporary folder {tmp_path}/gone, .*cannot be written.*TMPDIR"
+        ):
+            attempt()
+    write(False)
+    (tmp_path / "gone").mkdir()
+    check_file(url, movable=True)
+    write(True)
+    assert open_uploads(s3_client, bucket) == []
 
 
 def test_a_storage_that_does_not_answer(refusing):

@@ -43,6 +43,32 @@ def test_a_pipeline_merges_rows_and_deletes_removed_pages(written: Written, tmp_
     assert dlt_resource.webdata_resource(written([])) is None
 
 
+def test_failed_pages_replace_no_rows(written: Written, tmp_path: Path) -> None:
+    pipeline = dlt.pipeline(
+        "failed",
+        pipelines_dir=f"{tmp_path}/dlt",
+        destination=dlt.destinations.duckdb(f"{tmp_path}/failed.db"),
+        dataset_name="web",
+    )
+    for kind, made in (
+        ("document", page),
+        (
+            "search_web",
+            lambda number, text="text": {"url": f"https://river.example/{number}", **page(number, text)},
+        ),
+    ):
+        for status, text in ((200, "good"), (503, "503 Service Unavailable")):
+            item = made(1, text)
+            item["metadata"]["statusCode"] = status
+            path = written([item, made(2, text)], kind=kind)
+            pipeline.run(dlt_resource.webdata_resource(path, name=kind, kind=kind))
+        with duckdb.connect(f"{tmp_path}/failed.db") as found:
+            assert found.execute(f"SELECT markdown, status_code FROM web.{kind} ORDER BY url").fetchall() == [
+                ("good", 200),
+                ("503 Service Unavailable", 200),
+            ]
+
+
 def test_tables_are_bounded_by_their_texts(written: Written) -> None:
     path = written([page(number, "x" * 2**20) for number in range(20)])
     assert [found.num_rows for found in dlt_resource.webdata_resource(path)] == [8, 8, 4]

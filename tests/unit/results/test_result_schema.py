@@ -78,7 +78,7 @@ JUDGED: dict[str, tuple[Any, Any, list[str]]] = {
 
 @each_row("schema, value, expected", JUDGED.values())
 def test_problems(schema: Any, value: Any, expected: list[str]) -> None:
-    found = ResultSchema.of(schema).problems(value)
+    found = ResultSchema.of(schema).problems(value, is_element=True)
     assert len(found) == len(expected)
     for problem, words in zip(sorted(found), sorted(expected), strict=True):
         assert problem.startswith(words) or words in problem
@@ -113,21 +113,21 @@ BROKEN: dict[str, tuple[Any, Any]] = {
 @each_row("schema, value", BROKEN.values())
 def test_problems_do_not_tell_what_a_page_says(schema: Any, value: Any) -> None:
     """They stand in the log and in the error of the task."""
-    (problem,) = ResultSchema.of(schema).problems(value)
+    (problem,) = ResultSchema.of(schema).problems(value, is_element=True)
     assert SAID not in problem
 
 
 def test_where_a_problem_is() -> None:
     inner = {"additionalProperties": {"properties": {"b": {"type": "integer"}}}}
     value = {"a": {SAID: {"b": "x"}}}
-    assert ResultSchema.of({"properties": {"a": inner}}).problems(value) == [
+    assert ResultSchema.of({"properties": {"a": inner}}).problems(value, is_element=True) == [
         'a.*.b: breaks "type": "integer"'
     ]
 
 
 def test_problems_are_few_and_short() -> None:
     schema = ResultSchema.of({"type": "array", "items": {"items": {"enum": ["y" * 5000]}}})
-    found = schema.problems(["x"] * 50)
+    found = schema.problems(["x"] * 50, is_element=True)
     assert len(found) == 10
     assert max(map(len, found)) == 200
 
@@ -157,7 +157,7 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the check is passed by an identity, too, references lead nowhere else."""
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: pytest.fail("the schema was fetched"))
     schema = ResultSchema.of({"$id": "https://x.example/a", "$dynamicRef": "https://x.example/b"})
-    assert "failed to validate it" in schema.problems({})[0]
+    assert "failed to validate it" in schema.problems({}, is_element=True)[0]
 
 
 TYPES: list[tuple[Any, str]] = [
@@ -265,7 +265,7 @@ def test_whatever_comes_no_row_loses_anything(value: dict[str, Any]) -> None:
 @given(value=st.dictionaries(st.sampled_from([*PRICE["properties"]]), JSON))
 def test_what_is_valid_has_its_columns_types(value: dict[str, Any]) -> None:
     schema = ResultSchema.of(PRICE)
-    if schema.problems(value):
+    if schema.problems(value, is_element=True):
         return
     made = row(value, schema.columns("generic"))
     whole = isinstance(value.get("stock"), float)  # 2.0 is an integer of JSON Schema, and no Python one

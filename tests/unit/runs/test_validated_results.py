@@ -10,11 +10,12 @@ import pytest
 from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.serialization.serialized_objects import DagSerialization
-from pydantic import BaseModel
+from pydantic import BaseModel, RootModel
 
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.results.tagged_items import untagged
@@ -72,6 +73,7 @@ def delivered(task: Any, items: list[Any], kind: str) -> tuple[Any, TaskInstance
 
 TASKS: dict[str, Any] = {
     "scrape": lambda **more: WebDataScrapeOperator(task_id="t", url="https://a.example", **more),
+    "parse": lambda **more: WebDataParseOperator(task_id="t", file="s3://bucket/a.pdf", **more),
     "crawl": lambda formats, **more: WebDataCrawlOperator(
         task_id="t", url="https://a.example", scrape_options={"formats": formats}, **more
     ),
@@ -95,6 +97,54 @@ def test_pages_are_held_against_the_schema_of_the_request(made: Any) -> None:
         for why, item in zip(failures, PAGES[3:5], strict=True)
     ]
     assert result["data"] == [PAGES[0], *marked, *PAGES[5:]]
+
+
+class Prices(RootModel[list[Price]]):
+    pass
+
+
+EXTRACTED = ["markdown", {"type": "json", "prompt": "p"}]
+LISTS: dict[str, Any] = {
+    "list": {"type": "array", "items": SCHEMA},
+    "reference": {"$ref": "#/$defs/prices", "$defs": {"prices": {"type": "array", "items": SCHEMA}}},
+    "list or null": {"type": ["array", "null"], "items": SCHEMA},
+    "model": Prices.model_json_schema(),
+}
+PRICES_OF_PAGES = [
+    page(0, json=[{"price": 1}, {"price": 2.5}]),
+    page(1, json=[]),
+    page(2, json={"price": 1}),
+    page(3, json=[{"price": 1}, {"price": "x"}]),
+]
+
+
+@pytest.mark.parametrize("schema", LISTS.values(), ids=LISTS)
+@pytest.mark.parametrize("made", TASKS.values(), ids=TASKS.keys())
+def test_the_json_of_a_page_is_the_whole_list(made: Any, schema: Any) -> None:
+    formats = ["markdown", {"type": "json", "schema": schema}]
+    result, _ = delivered(made(formats=formats), PRICES_OF_PAGES, "document")
+    assert [found["index"] for found in result["validation"]["items"]] == [2, 3]
+    assert result["validation"]["items"][1]["errors"] == ['1.price: breaks "type": "number"']
+
+
+@pytest.mark.parametrize("made", TASKS.values(), ids=TASKS.keys())
+def test_a_list_has_no_columns_of_its_elements(made: Any, tmp_path: Any) -> None:
+    from pyarrow import parquet
+
+    path = str(tmp_path / "pages.parquet")
+    result, _ = delivered(
+        made(formats=EXTRACTED, result_schema=Prices, save_to=path), PRICES_OF_PAGES, "document"
+    )
+    assert [found["index"] for found in result["validation"]["items"]] == [2, 3]
+    table = parquet.read_table(path)
+    assert not [name for name in table.column_names if name.startswith("json_")]
+    assert json.loads(table["json"][0].as_py()) == PRICES_OF_PAGES[0]["json"]
+
+
+def test_the_data_of_an_agent_has_rows_of_a_list() -> None:
+    task = WebDataAgentOperator(task_id="t", prompt="p", schema=LISTS["model"])
+    result, _ = delivered(task, [{"price": 1}, {"price": "x"}], "generic")
+    assert [found["index"] for found in result["validation"]["items"]] == [1]
 
 
 def test_without_a_schema_nothing_is_judged() -> None:

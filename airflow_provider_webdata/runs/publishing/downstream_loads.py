@@ -1,0 +1,129 @@
+"""Check of the loads that read a task's file, before the task's call is billed.
+
+It finds what the DAG alone shows: a column or a key that the file will not have, and a connection that does not exist.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.literals import is_literal, is_template
+from airflow_provider_webdata.results.columns import CHANGES, columns_of, kind_of_source
+from airflow_provider_webdata.results.files.formats import format_of
+from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
+from airflow_provider_webdata.results.result_schema import ResultSchema
+from airflow_provider_webdata.results.tables.errors import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from airflow_provider_webdata.results.columns import Column
+    from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
+
+_LOAD = "airflow_provider_webdata.runs.load:LoadRun"
+"""What a `WebDataToTableOperator` runs."""
+
+_PAGES = "document"
+_KINDS = {
+    "WebDataScrapeOperator": _PAGES,
+    "WebDataParseOperator": _PAGES,
+    "WebDataCrawlOperator": _PAGES,
+    "WebDataBatchScrapeOperator": _PAGES,
+    "WebDataIncrementalCrawlOperator": _PAGES,
+    "WebDataMapOperator": "link",
+    "WebDataSearchOperator": "search",
+}
+"""The kinds of the results that an operator always has."""
+
+
+def check_downstream_loads(task: Any, path: str) -> None:
+    """Check the loads directly downstream whose `path` is the file of a task.
+
+    :param task: the executed operator.
+    :param path: the file, after rendering.
+    :raises ArgumentError: a load would refuse the file, whatever is in it; the message has the load's error.
+    """
+    for load in _loads_of(task, path):
+        _check(load, task, path)
+
+
+def _check(load: WebDataToTableOperator, task: Any, path: str) -> None:
+    try:
+        # Workers of another queue may have other connections.
+        if load.queue == task.queue and is_literal(load.conn_id):
+            _check_connection(load.conn_id)
+        kind = _kind_of(task)
+        if kind is not None and is_literal([load.key, load.columns]):
+            _check_layout(load, task, path, kind)
+    except CodedError as error:
+        raise ArgumentError(
+            f"Task {load.task_id!r} would refuse the file of this task: {error.text()}"
+        ) from error
+
+
+def _loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
+    dag = task.get_dag()
+    # As the DAG file has it: the executed task is a copy with rendered fields.
+    written = None if dag is None else dag.task_dict.get(task.task_id)
+    for task_id in sorted(getattr(written, "downstream_task_ids", ())):
+        load = dag.task_dict.get(task_id)
+        if getattr(load, "_run_path", "") != _LOAD:
+            continue
+        for one in as_list(load.path):
+            is_output = getattr(one, "operator", None) is written and one.key in ("return_value", "path")
+            if is_output or (isinstance(one, str) and one in (path, getattr(written, "save_to", None))):
+                yield load
+                break
+
+
+def _kind_of(task: Any) -> str | None:
+    """Return the kind of a task's results; None if only the response shows it."""
+    found = next((_KINDS[cls.__name__] for cls in type(task).__mro__ if cls.__name__ in _KINDS), None)
+    if found is None or getattr(task, "documents", False):
+        return found and DOCUMENTS
+    returns = getattr(task, "returns", None)
+    return kind_of_source(returns) if found == "search" and returns else found
+
+
+def _check_connection(conn_id: str) -> None:
+    from airflow_provider_webdata.results.tables.load import hook_of
+    from airflow_provider_webdata.runs.load import connection_of
+
+    hook_of(connection_of(conn_id))
+
+
+def _check_layout(load: WebDataToTableOperator, task: Any, path: str, kind: str) -> None:
+    from airflow_provider_webdata.results.tables.layout import STAMPS, TableName, layout, table_name
+
+    columns = _columns(load, task, path, kind)
+    known = {column.name for column in columns}
+    wanted = [*(as_list(load.key) if load.key else ()), *(load.columns or ())]
+    if any(
+        name not in known and (name.startswith("json_") or name == "validation_errors") for name in wanted
+    ):
+        # The schema of the request may have it.
+        return
+    layout(
+        TableName(None, "table") if is_template(load.table) else table_name(load.table),
+        columns,
+        None if load.key is None else as_list(load.key),
+        load.columns,
+        replace=load.mode == "replace",
+        stamps=STAMPS if load.mode == "append" else (),
+    )
+
+
+def _columns(load: WebDataToTableOperator, task: Any, path: str, kind: str) -> tuple[Column, ...]:
+    """Return the columns that a load will find in the file of a task."""
+    if format_of(path).columns is None:
+        if load.kind not in (None, "generic", kind) and not {kind, load.kind}.isdisjoint((_PAGES, DOCUMENTS)):
+            raise TableError(f"kind: the items are of the kind {kind!r}, not {load.kind!r}; omit kind")
+        schema, kind = load.result_schema, load.kind or ("search" if kind.startswith("search") else kind)
+    else:
+        schema = getattr(task, "result_schema", None)
+    columns = (
+        columns_of(kind) if schema is None or kind == DOCUMENTS else ResultSchema.of(schema).columns(kind)
+    )
+    return (*columns, *(CHANGES if getattr(task, "changes", None) else ()))
