@@ -109,6 +109,10 @@ class Source:
     replace: bool = False
     stamp: Mapping[str, str] | None = None
 
+    @property
+    def _columns(self) -> Sequence[str] | Mapping[str, str] | None:
+        return as_list("columns", self.columns) if isinstance(self.columns, str) else self.columns
+
     @contextmanager
     def open(self) -> Iterator[list[ResultsFile]]:
         """Open the files.
@@ -119,7 +123,7 @@ class Source:
         schema = None if self.result_schema is None else ResultSchema.of(self.result_schema)
         with ExitStack() as stack:
             # Whoever loads the errors can tell these pages apart.
-            loads_failed = ERRORS.name in (self.columns or ())
+            loads_failed = ERRORS.name in (self._columns or ())
             files = (ResultsFile(path, self.kind, schema, loads_failed=loads_failed) for path in self.paths)
             yield [*map(stack.enter_context, files)]
 
@@ -129,11 +133,11 @@ class Source:
         :raises TableError: the files do not fit `key`, `columns`, or each other.
         """
         found = columns_of_all(files)
-        key = None if self.key is None else as_list(self.key)
+        key = None if self.key is None else as_list("key", self.key)
         if not found:
             return None
         return layout(
-            self.table, found, key, self.columns, replace=self.replace, stamps=[*(self.stamp or ())]
+            self.table, found, key, self._columns, replace=self.replace, stamps=[*(self.stamp or ())]
         )
 
 
