@@ -9,9 +9,11 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
+from anyio.to_thread import run_sync
+
 from airflow_provider_webdata.api import exchange
 from airflow_provider_webdata.api.config import ClientConfig
-from airflow_provider_webdata.api.errors import WebDataError
+from airflow_provider_webdata.api.errors import TransportError, WebDataError
 from airflow_provider_webdata.api.file_transfer import FileTransfer
 from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.api.pools import AsyncPools
@@ -188,6 +190,8 @@ class AsyncWebDataClient:
             try:
                 return await self._attempt(prepared)
             except WebDataError as error:
+                if isinstance(error, TransportError) and exchange.may_have_lost_alert(prepared, error):
+                    await run_sync(exchange.check_certificate_alert, prepared)
                 pause = attempts.pause_after(error)
                 if pause is None:
                     raise

@@ -203,6 +203,16 @@ class CertificateRefusedError(TransportError):
     verdict = "never"
 
 
+class CertificateRequiredError(TransportError):
+    """The service's host, or a proxy in front of it, ended the TLS handshake: it requires a client certificate.
+
+    In TLS 1.3, the server checks the certificate only after the client has sent its request, which it never reads.
+    """
+
+    help_code = "WD-019"
+    verdict = "never"
+
+
 class UploadError(WebDataError):
     """A file could not be uploaded completely: it ended early, grew, or is not a binary file.
 
@@ -302,14 +312,24 @@ class UnsuccessfulError(APIError):
 
 
 class PageError(APIError):
-    """The page failed, not the service: unknown host, invalid certificate, or an action that failed.
+    """The page failed, not the service: an unreachable site, an anti-bot check, or an action that failed.
 
-    Reported with HTTP 500. A host that does not resolve is also reported with HTTP 200, and then billed. An immediate
-    retry rarely helps; `code` names the cause. See docs/service.md#codes-about-a-page, #success-false-in-a-200,
+    Reported with HTTP 500. Another attempt may succeed; `code` names the cause. See docs/service.md#codes-about-a-page,
     #metadata-not-fetched.
     """
 
     help_code = "WD-020"
+
+
+class PermanentPageError(PageError):
+    """The page fails in each attempt: an unknown host, an invalid certificate, a file that cannot be read.
+
+    Reported with HTTP 500. A host that does not resolve is also reported with HTTP 200, and each attempt is billed;
+    `code` names the cause. See docs/service.md#codes-about-a-page, #success-false-in-a-200.
+    """
+
+    help_code = "WD-028"
+    verdict = "never"
 
 
 class ClientError(APIError):
@@ -582,27 +602,6 @@ PROCESSING_WAIT_SECONDS = (5.0, 600.0)
 DEFAULT_PROCESSING_WAIT_SECONDS = 60.0
 """Default wait if the service specifies none. See docs/service.md#large-documents."""
 
-PAGE_CODES = frozenset(
-    {
-        "SCRAPE_ACTION_ERROR",
-        "SCRAPE_ALL_ENGINES_FAILED",
-        "SCRAPE_AUDIO_UNSUPPORTED_URL",
-        "SCRAPE_BRANDING_NOT_SUPPORTED",
-        "SCRAPE_DNS_RESOLUTION_ERROR",
-        "SCRAPE_DOCUMENT_ANTIBOT_ERROR",
-        "SCRAPE_DOCUMENT_PREFETCH_FAILED",
-        "SCRAPE_PDF_ANTIBOT_ERROR",
-        "SCRAPE_PDF_INSUFFICIENT_TIME_ERROR",
-        "SCRAPE_PDF_OCR_REQUIRED",
-        "SCRAPE_PDF_PREFETCH_FAILED",
-        "SCRAPE_SITE_ERROR",
-        "SCRAPE_SSL_ERROR",
-        "SCRAPE_UNSUPPORTED_FILE_ERROR",
-        "SCRAPE_VIDEO_UNSUPPORTED_URL",
-    }
-)
-"""Codes that describe the page, although reported with HTTP 500 or 200. See docs/service.md#codes-about-a-page."""
-
 _BY_STATUS: dict[int, type[APIError]] = {
     400: BadRequestError,
     401: AuthenticationError,
@@ -615,24 +614,73 @@ _BY_STATUS: dict[int, type[APIError]] = {
     429: RateLimitError,
 }
 
-_BY_CODE: dict[tuple[int, str | None], type[APIError]] = {
-    # These 403 codes concern the page, not the team. See docs/service.md#codes-about-a-page.
-    (403, "SAFE_MODE_BLOCKED"): PageRefusedError,
-    (403, "SCRAPE_MEDIA_ACCESS_DENIED"): PageRefusedError,
-    (403, "SCRAPE_PROMPT_INJECTION_DETECTED"): PageRefusedError,
-    (403, "UNSUPPORTED_SITE"): PageRefusedError,
-    (403, "unsafe_domain_blocked"): PageRefusedError,
-    (403, "THIRD_PARTY_DATA_TERMS_REQUIRED"): TermsRequiredError,
-    (404, "SCRAPE_NO_CACHED_DATA"): CacheMissError,
-    (404, "SCRAPE_LOCKDOWN_CACHE_MISS"): CacheMissError,
-    (409, "duplicate_request"): RequestIdUsedError,
-    (409, "request_in_flight"): RequestInFlightError,
-    (409, "request_unresolved"): RequestUnresolvedError,
-    (503, "request_unresolved"): RequestUnresolvedError,
-}
-
 UPLOADS_USED_UP = "PARSE_UPLOAD_UNPARSED_LIMIT_REACHED"
 """Error code: too many files uploaded within 24 hours are still unparsed."""
+
+_PAGE_STATUSES = (*range(200, 300), *range(500, 600))
+"""Statuses of codes about a page, which are reported as failures of the service, or with HTTP 200."""
+
+_CODES: Sequence[tuple[type[APIError], Sequence[int], str]] = (
+    (
+        BadRequestError,
+        (400,),
+        "BAD_REQUEST BAD_REQUEST_INVALID_JSON CATEGORY_REMOVED PARSE_UNSUPPORTED_OPTIONS SCRAPE_ACTIONS_NOT_SUPPORTED "
+        "SCRAPE_JSON_CONTENT_TOO_LARGE UNSUPPORTED_FILE_TYPE",
+    ),
+    (
+        PageRefusedError,
+        (403,),
+        "SAFE_MODE_BLOCKED SCRAPE_MEDIA_ACCESS_DENIED SCRAPE_PROMPT_INJECTION_DETECTED UNSUPPORTED_SITE "
+        "unsafe_domain_blocked",
+    ),
+    (EntitlementError, (403,), "AGENT_INDEX_ONLY"),
+    (TermsRequiredError, (403,), "THIRD_PARTY_DATA_TERMS_REQUIRED"),
+    # The catalog of data providers has no such provider.
+    (BadRequestError, (404,), "unknown_provider"),
+    (NotFoundError, (404,), "approval_not_found thread_not_found"),
+    (CacheMissError, (404,), "SCRAPE_LOCKDOWN_CACHE_MISS SCRAPE_NO_CACHED_DATA"),
+    (RequestTimeoutError, (408,), "CONCURRENCY_QUEUE_TIMEOUT MAP_TIMEOUT SCRAPE_TIMEOUT"),
+    (ConflictError, (409,), "thread_busy"),
+    (RequestIdUsedError, (409,), "duplicate_request"),
+    (RequestInFlightError, (409,), "request_in_flight"),
+    (RequestUnresolvedError, (409, 503), "request_unresolved"),
+    (GoneError, (410,), "thread_expired"),
+    # This 429 lasts for hours, so a short wait does not help.
+    (ClientError, (429,), UPLOADS_USED_UP),
+    (
+        PermanentPageError,
+        _PAGE_STATUSES,
+        "SCRAPE_AUDIO_UNSUPPORTED_URL SCRAPE_BRANDING_NOT_SUPPORTED SCRAPE_DNS_RESOLUTION_ERROR "
+        "SCRAPE_PDF_OCR_REQUIRED SCRAPE_SSL_ERROR SCRAPE_UNSUPPORTED_FILE_ERROR SCRAPE_VIDEO_UNSUPPORTED_URL "
+        "SCRAPE_ZDR_VIOLATION_ERROR",
+    ),
+    # Another attempt has another proxy, or more time.
+    (
+        PageError,
+        _PAGE_STATUSES,
+        "SCRAPE_ACTION_ERROR SCRAPE_ALL_ENGINES_FAILED SCRAPE_DOCUMENT_ANTIBOT_ERROR SCRAPE_DOCUMENT_PREFETCH_FAILED "
+        "SCRAPE_PDF_ANTIBOT_ERROR SCRAPE_PDF_INSUFFICIENT_TIME_ERROR SCRAPE_PDF_PREFETCH_FAILED SCRAPE_SITE_ERROR",
+    ),
+    (ServerError, (503,), "threads_disabled"),
+    (
+        ServerError,
+        (500,),
+        "MAP_FAILED SCRAPE_JOB_CANCELLED SCRAPE_PROXY_SELECTION_ERROR SCRAPE_RACED_REDIRECT_ERROR SCRAPE_RETRY_LIMIT "
+        "SCRAPE_SITEMAP_ERROR UNKNOWN_ERROR",
+    ),
+)
+
+CODE_CLASSES: Mapping[str, type[APIError]] = {
+    code: kind for kind, _, codes in _CODES for code in codes.split()
+}
+"""The class, and so the verdict, of each error code that the service documents. The set of codes is open.
+
+See docs/service.md#codes-about-a-page.
+"""
+
+_BY_CODE: Mapping[tuple[int, str | None], type[APIError]] = {
+    (status, code): kind for kind, statuses, codes in _CODES for code in codes.split() for status in statuses
+}
 
 
 def error_class(
@@ -645,17 +693,12 @@ def error_class(
     :param details: the service's details.
     :param names_wait: whether the response specifies a wait.
     """
-    if code in PAGE_CODES and (status < 400 or status >= 500):
-        return PageError
-    if status < 400:
-        return UnsuccessfulError
-    if (status, code) in _BY_CODE:
-        return _BY_CODE[status, code]
     if status == 408 and isinstance(details, Mapping) and details.get("state") == "processing_continues":
         return ProcessingContinuesError
-    if code == UPLOADS_USED_UP:
-        # This 429 lasts for hours, so a short wait does not help.
-        return ClientError
+    if (kind := _BY_CODE.get((status, code))) is not None:
+        return kind
+    if status < 400:
+        return UnsuccessfulError
     if status == 503 and names_wait:
         return UnavailableError
     if status >= 500:

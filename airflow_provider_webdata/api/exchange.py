@@ -27,6 +27,7 @@ from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (
     APIError,
     CertificateRefusedError,
+    CertificateRequiredError,
     ClientError,
     ConfigurationError,
     ConflictError,
@@ -40,17 +41,20 @@ from airflow_provider_webdata.api.errors import (
     UndeclaredServerError,
     UnknownHostError,
     UnsupportedError,
+    WebDataError,
     error_class,
     flattened,
     one_line,
     trimmed,
 )
+from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route, warning_instead
 from airflow_provider_webdata.api.validation_issues import issues_text
+from airflow_provider_webdata.common.deadline import Deadline
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.secret_text import without_secrets
@@ -60,9 +64,11 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.config import ClientConfig
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.api.servers import Server
-    from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline
+    from airflow_provider_webdata.common.deadline import AsyncDeadline
 
 log = logging.getLogger(__name__)
+
+_PROBE_SECONDS = 5.0
 
 MARGIN_SECONDS = 15.0
 """Added to the service-side timeout, so that the client receives the service's own timeout error."""
@@ -105,6 +111,14 @@ _NOT_SENT = (
     httpx.UnsupportedProtocol,
 )
 
+
+_HANDSHAKE_FAILURE = "ALERT_HANDSHAKE_FAILURE"
+_CERTIFICATE_ALERTS = ("ALERT_CERTIFICATE_REQUIRED", "ALERT_BAD_CERTIFICATE", _HANDSHAKE_FAILURE)
+"""TLS alerts of servers that require a client certificate, as OpenSSL names them. TLS 1.2 has no alert of its own for
+it, and TLS 1.3 sends it only after the handshake, in place of a response."""
+
+_NO_CERTIFICATE = b"No required SSL certificate was sent"
+"""In nginx's page for a client without a certificate, whose handshake it completes."""
 
 _NO_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
@@ -394,14 +408,62 @@ def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline
         raise TransportError(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
     except httpx.DecodingError as error:
         raise InvalidResponseError(name, "the compressed body cannot be decoded", status=200) from error
-    except httpx.TransportError as error:
+    # On an asynchronous connection, anyio lets an alert through.
+    except (httpx.TransportError, ssl.SSLError) as error:
+        if (alert := _certificate_alert(error)) is not None:
+            requires = "probably requires" if alert.endswith(_HANDSHAKE_FAILURE) else "requires"
+            reason = (
+                f"{prepared.config.base_url} ended the TLS handshake ({plain_reason(error)}): it {requires} a client "
+                "certificate"
+            )
+            raise CertificateRequiredError(name, reason, sent=False) from error
         what = "cannot reach" if isinstance(error, _NOT_SENT) else "lost the connection to"
         reason = f"{what} {prepared.config.base_url} ({plain_reason(error)})"
         kind = _kind_of(error, prepared.config.base_url)
         raise kind(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
 
 
-def _kind_of(error: httpx.TransportError, base_url: str) -> type[TransportError]:
+def may_have_lost_alert(prepared: Prepared[Any], error: TransportError) -> bool:
+    """Return whether a lost connection may have been ended by a TLS alert: the host has never responded.
+
+    An asynchronous connection that cannot send the rest of a request does not read what it received.
+    """
+    base_url = prepared.config.base_url
+    is_lost = error.sent and not isinstance(error.__cause__, httpx.TimeoutException)
+    return is_lost and base_url.startswith("https:") and base_url not in _reached
+
+
+def check_certificate_alert(prepared: Prepared[Any]) -> None:
+    """Send a request without the API key, and ignore the response and other failures.
+
+    :raises CertificateRequiredError: the host requires a client certificate.
+    """
+    config = prepared.config
+    try:
+        with (
+            transport_errors(prepared, Deadline(_PROBE_SECONDS)),
+            http_client(**route_options(config), timeout=_PROBE_SECONDS) as client,
+            client.stream("GET", config.base_url),
+        ):
+            pass
+    except CertificateRequiredError:
+        raise
+    except WebDataError:
+        pass
+
+
+def _certificate_alert(error: BaseException) -> str | None:
+    """Return OpenSSL's name of the TLS alert of a server that requires a client certificate, or None."""
+    cause: BaseException | None = error
+    while cause is not None:
+        reason = str(cause.reason) if isinstance(cause, ssl.SSLError) else ""
+        if reason.endswith(_CERTIFICATE_ALERTS):
+            return reason
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
+def _kind_of(error: Exception, base_url: str) -> type[TransportError]:
     cause: BaseException | None = error
     while isinstance(error, _NOT_SENT) and cause is not None:
         if isinstance(cause, ssl.SSLCertVerificationError):
@@ -474,6 +536,10 @@ class Reader(Generic[ResponseT]):
         """
         if self._headers.keys() & _ENDING_HEADERS:
             _warn_once(self._prepared.config, self._deprecation())
+        if self._status == HTTPStatus.BAD_REQUEST and _NO_CERTIFICATE in self._buffer.getvalue():
+            base_url = self._prepared.config.base_url
+            reason = f"{base_url} refused the TLS connection (HTTP 400): it requires a client certificate"
+            raise CertificateRequiredError(self._endpoint.label, reason, sent=False)
         if self._status >= 400:
             raise self._api_error(self._error_body())
         if self._status >= 300:

@@ -5,6 +5,7 @@ See docs/service.md#parse-by-reference.
 
 from __future__ import annotations
 
+import ssl
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -189,7 +190,8 @@ class FileTransfer:
     def _failures(self) -> Iterator[None]:
         try:
             yield
-        except httpx.HTTPError as error:
+        # On an asynchronous connection, anyio lets a TLS alert through.
+        except (httpx.HTTPError, ssl.SSLError) as error:
             raise UploadError(_OPERATION, f"{self._host}: {plain_reason(error)}") from None
 
 

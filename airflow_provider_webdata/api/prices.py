@@ -16,6 +16,7 @@ import msgspec
 
 from airflow_provider_webdata.common.hosts import url_host
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
+from airflow_provider_webdata.common.spelling import snake_case
 
 Wire = Mapping[str, Any]
 
@@ -31,6 +32,7 @@ _FORMATS = {
     **dict.fromkeys(("json", "question", "highlights", "audio", "video"), 4),
     "deterministicJson": 10,
 }
+_NAMED = {*_FORMATS, "changeTracking"}
 _JSON_TRACKING = 4
 _REDACTION = 4
 _INJECTION_CHECK = 4
@@ -228,14 +230,21 @@ def _search(body: Wire) -> PriceBound:
     sources = len(billed)
     results = limit * sources
     credits = sources * search_price(limit, body.get("enterprise") or ())
-    how = f"{credits} for {results} results"
+    how = f"{credits} for {results} results" + (f" of {sources} sources" if sources > 1 else "")
+    if body.get("enterprise"):
+        how += f" with enterprise={body['enterprise']!r}"
     if _scans(body):
         credits += results * _SCANNED_URL
-        how += f", {_SCANNED_URL} more for each scanned result"
+        how += f", {_SCANNED_URL} more for each result that threat_protection scans"
     options = body.get("scrapeOptions") or {}
     if not options.get("formats"):
         return PriceBound(credits, how)
-    page = _page(options, "scrape_options.", of_x=_may_find_x(body))
+    page = _page(
+        options,
+        "scrape_options.",
+        of_x=_may_find_x(body),
+        without_x="exclude_domains=['x.com', 'twitter.com']",
+    )
     return PriceBound(
         credits + results * page.credits, f"{how}, and for each scraped result {page.how}", page.unknown
     )
@@ -279,6 +288,7 @@ def _crawl(body: Wire) -> PriceBound:
         options,
         "scrape_options.",
         of_x=leaves or _is_x(body["url"]),
+        without_x="" if _is_x(body["url"]) else "allow_external_links=False",
         zero_data_retention=bool(body.get("zeroDataRetention")),
     )
     unknown = page.unknown
@@ -295,7 +305,7 @@ def _map(body: Wire) -> PriceBound:
     links = body.get("limit") or DEFAULT_LINKS
     return PriceBound(
         MAP_CREDITS + _SCANNED_URL * (links + 1),
-        f"1, and {_SCANNED_URL} for each of {links} links and the site",
+        f"1, and {_SCANNED_URL} for each of limit={links} links and the site, which threat_protection scans",
     )
 
 
@@ -321,9 +331,12 @@ def _agent(body: Wire) -> PriceBound:
 
 def _interact(body: Wire) -> PriceBound:
     seconds = max(body.get("ttl") or _DEFAULT_BROWSER_SECONDS, 60)
-    rate = _BROWSER_MINUTE_WITH_PROMPT if body.get("prompt") else _BROWSER_MINUTE
+    rate, remark = _BROWSER_MINUTE, ""
+    if body.get("prompt"):
+        rate, remark = _BROWSER_MINUTE_WITH_PROMPT, f" ({_BROWSER_MINUTE} without a prompt in steps)"
     return PriceBound(
-        math.ceil(seconds * rate / 60), f"{rate} per minute for the browser's ttl of {seconds} s"
+        math.ceil(seconds * rate / 60),
+        f"{rate} per minute{remark} for the browser's ttl of {seconds} s",
     )
 
 
@@ -387,12 +400,19 @@ def _page(
     prefix: str = "",
     *,
     of_x: bool = False,
+    without_x: str = "",
     may_be_pdf: bool = True,
     zero_data_retention: bool = False,
 ) -> PriceBound:
     extras = page_extras(options, zero_data_retention=zero_data_retention)
-    basic = options.get("proxy") == "basic" and not options.get("lockdown")
-    parts = {"page": _PAGE if basic else _ENHANCED_OR_LOCKDOWN, **extras}
+    if options.get("lockdown"):
+        parts = {"page from the cache, with lockdown": _ENHANCED_OR_LOCKDOWN}
+    elif options.get("proxy") == "basic":
+        parts = {"page": _PAGE}
+    else:
+        parts = {f"page; {_PAGE} with {prefix}proxy='basic'": _ENHANCED_OR_LOCKDOWN}
+    # The names of formats are values.
+    parts |= {name if name in _NAMED else snake_case(name): credits for name, credits in extras.items()}
     formats = {_type(item) for item in options.get("formats") or ()}
     unknown = [
         f"the format {name!r} has no documented price: remove it from {prefix}formats"
@@ -408,9 +428,9 @@ def _page(
             )
         else:
             again = sum(extras.get(name, 0) for name in ("redactPII", "zeroDataRetention"))
-            parts["further pages of a PDF"] = (max(known) - 1) * (_PAGE + again)
+            parts[f"further pages of a PDF, by {prefix}parsers"] = (max(known) - 1) * (_PAGE + again)
     if of_x:
-        parts["page of X"] = _PAGE_OF_X
+        parts["page of X" + (f"; 0 with {without_x}" if without_x else "")] = _PAGE_OF_X
     shown = " + ".join(f"{credits} ({name})" for name, credits in parts.items() if credits)
     return PriceBound(sum(parts.values()), shown, tuple(unknown))
 

@@ -12,7 +12,7 @@ from airflow_provider_webdata.base.arguments.literal_check import field_rules
 from airflow_provider_webdata.base.arguments.result_options import check_result_options
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.service_task import ServiceTask
-from airflow_provider_webdata.common.arguments import without_sets
+from airflow_provider_webdata.common.arguments import from_json_text, texts_in, without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import templates_of_none
 
@@ -58,6 +58,10 @@ TEMPLATED_OPTIONS = ("save_to", "media_to", "changes", "credit_limit")
 """The templated ones of these arguments."""
 
 
+_ONE_TEXT = frozenset({"query", "search", "url"})
+"""Arguments of one text that no author writes as a list, but a template may render as one."""
+
+
 class WebDataOperator(ServiceTask):
     """Base class of the service's operators. A subclass sets its `_run_path`.
 
@@ -81,6 +85,9 @@ class WebDataOperator(ServiceTask):
 
     _batch_alternative: ClassVar[Mapping[str, str]] = {}
     """Alternatives for arguments that accept one value, for users who pass a list."""
+
+    _work_list: ClassVar[str] = ""
+    """The field whose items are the task's work: if the list is empty, so is the result, and no request is sent."""
 
     _unusable: Sequence[str] = ()
 
@@ -165,6 +172,8 @@ class WebDataOperator(ServiceTask):
         if not self._request_fields:
             return
         fields = self._field_values()
+        if self._has_no_work():
+            del fields[self._work_list]
         problems = (
             self._lists_for_text(fields)
             or literal_problems(self._request_model, fields)
@@ -174,6 +183,13 @@ class WebDataOperator(ServiceTask):
         if problems:
             lines = "".join(f"\n  - {problem}" for problem in problems)
             raise ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:{lines}")
+
+    def _has_no_work(self) -> bool:
+        """Return whether the task's list of work is empty."""
+        work = self._field_values().get(self._work_list)
+        if isinstance(work, str):
+            return "".join(work.split()) == "[]"
+        return isinstance(work, (list, tuple)) and not work
 
     def _schema_problems(self, fields: Mapping[str, Any]) -> Sequence[str]:
         schema = getattr(self, "result_schema", None)
@@ -209,8 +225,10 @@ class WebDataOperator(ServiceTask):
                 if name in self._batch_alternative
                 else ""
             )
-            for name, value in fields.items()
-            if isinstance(value, (list, tuple, set)) and rules.get(name, ("",))[0] == "text"
+            for name, given in fields.items()
+            if rules.get(name, ("",))[0] == "text"
+            for value in (texts_in(given) if isinstance(given, str) and name in _ONE_TEXT else given,)
+            if isinstance(value, (list, tuple, set))
         ]
 
     def _rendered(self, written: Mapping[str, Any]) -> None:
@@ -223,6 +241,18 @@ class WebDataOperator(ServiceTask):
         from airflow_provider_webdata.common.item_urls import urls_in
 
         problems: list[str] = []
+        for name, rule in field_rules(self._request_model).items() if self._request_fields else ():
+            value = getattr(self, name, None)
+            if rule[0] == "list" and isinstance(value, str):
+                try:
+                    parsed = from_json_text(value)
+                except ValueError as error:
+                    problems.append(f"{name}: {error}")
+                else:
+                    setattr(self, name, parsed if isinstance(parsed, list) else value)
+        if problems:
+            self._unusable = problems
+            return
         for name in {"url", "urls"} & {*written}:
             value, paths = results_of(self, name, written[name], getattr(self, name))
             # Without its URLs, the argument names no file either.

@@ -18,7 +18,7 @@ from airflow.sdk.exceptions import (
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES, ServiceTask
-from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
@@ -124,7 +124,20 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
             self._show_page()
             if self.deferrable:
                 run.wait_in_triggerer()
-            return self._finished(partial(self._skipping_timeouts, super().execute, context))
+            return self._finished(partial(self._skipping_timeouts, self._poked, context))
+
+    def _poked(self, context: Context) -> Any:
+        """Wait in this worker. Airflow's own error of a timeout has no state of the wait."""
+        try:
+            return super().execute(context)
+        except AirflowSensorTimeout as late:
+            raise (late if isinstance(late, CodedError) else self._run.late()) from None
+        except AirflowSkipException as skip:
+            if skip.__cause__ is None and self._run.outcome is None:
+                # The wait timed out, with `soft_fail`.
+                late = self._run.late()
+                raise AirflowSkipException(str(late)) from late
+            raise
 
     def _get_next_poke_interval(
         self, started_at: Any, run_duration: Callable[[], float], poke_count: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Collection, Mapping, MutableSequence, Sequence
 from datetime import timedelta
@@ -10,6 +11,14 @@ from typing import Any
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 
 _FEW = 20
+_BRACKETS = ("[", "(", "{")
+_COLLECTIONS = (list, tuple, set, dict)
+
+LIST_AS_TEXT = (
+    "a template rendered a list as text. Set render_template_as_native_obj=True of the DAG, or end the template with "
+    "`| tojson`"
+)
+"""The problem of a list argument whose text is no JSON list, and its fix."""
 
 
 def seconds(name: str, value: float | timedelta, *, least: float | None = None) -> float:
@@ -81,20 +90,60 @@ def number(name: str, given: Any, most: float = float("inf")) -> float | None:
     return value
 
 
-def as_list(given: Any) -> list[Any]:
+def as_list(name: str, given: Any, *, is_code: bool = False) -> list[Any]:
     """Return a list argument as a list, even if it is a single item or text.
 
-    :param given: items, one item, or text: a JSON list, or one item. Other JSON is treated as plain text.
+    :param given: items, one item, or text: JSON of a list or of an object, or one item.
+    :param is_code: whether the text of an item may begin with a bracket.
+    :raises ArgumentError: the text is that of a Python list.
     """
     if isinstance(given, str):
         try:
-            parsed = json.loads(given)
-        except ValueError:
-            parsed = None
-        given = parsed if isinstance(parsed, list) else [given] if given.strip() else []
+            parsed = from_json_text(given, is_code=is_code)
+        except ValueError as error:
+            raise ArgumentError(f"{name}: {error}") from None
+        given = parsed or ([given] if parsed is None and given.strip() else [])
     if given is None:
         return []
     return items_of(given) if isinstance(given, Collection) and not isinstance(given, Mapping) else [given]
+
+
+def from_json_text(text: str, *, is_code: bool = False) -> list[Any] | dict[str, Any] | None:
+    """Return the JSON list or object in a text; None for any other text.
+
+    :param is_code: whether other text may begin with a bracket.
+    :raises ValueError: the text is that of a Python list, as a template renders it. The message omits the text.
+    """
+    if (text := text.strip())[:1] not in _BRACKETS:
+        return None
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        if (text[0] in "[{" and not is_code) or isinstance(_literal(text), _COLLECTIONS):
+            raise ValueError(
+                f"{LIST_AS_TEXT} (given: text of {len(text)} characters, starting with {text[0]!r})"
+            ) from None
+        return None
+    return parsed if isinstance(parsed, (list, dict)) else None
+
+
+def texts_in(text: str) -> list[str] | None:
+    """Return the texts of a list that a template rendered as text, in JSON or Python; None for any other text."""
+    if (text := text.strip())[:1] not in _BRACKETS:
+        return None
+    try:
+        parsed = json.loads(text)
+    except (ValueError, RecursionError):
+        parsed = _literal(text)
+    is_list = isinstance(parsed, (list, tuple, set)) and all(isinstance(item, str) for item in parsed)
+    return [*parsed] if is_list else None
+
+
+def _literal(text: str) -> Any:
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
 
 
 def items_of(given: Collection[Any]) -> list[Any]:

@@ -121,15 +121,15 @@ FOREIGN = dict(
             # Structured data.
             "schema json_schema output_schema response_schema extraction_schema response_model": (
                 Replacement("schema"),
-                Replacement("formats", '[{"type": "json", "schema": ...}]'),
+                Replacement("formats", '["markdown", {"type": "json", "schema": ...}]'),
             ),
             "prompt extraction_prompt system_prompt": (
                 Replacement("prompt"),
-                Replacement("formats", '[{"type": "json", "prompt": ...}]'),
+                Replacement("formats", '["markdown", {"type": "json", "prompt": ...}]'),
             ),
             "task objective goal instruction instructions": (Replacement("prompt"),),
             "extract extract_options extractor_options json_options llm_extraction": (
-                Replacement("formats", '[{"type": "json", "prompt": ..., "schema": ...}]'),
+                Replacement("formats", '["markdown", {"type": "json", "prompt": ..., "schema": ...}]'),
             ),
             "change_tracking_options": (
                 Replacement(

@@ -118,6 +118,8 @@ def _status(metadata: Mapping[str, Any]) -> int | None:
 def urls_in(value: Any) -> Any:
     """Return the URL of one result, or the URLs of several; return other values unchanged.
 
+    Blanks and line ends around a URL are removed.
+
     Removed pages (`change` is `removed`) are omitted. A mapping whose list of results is empty has no URLs.
 
     :param value: an item, a list of items, or the mapping that a task without `save_to` returned; lists may be nested.
@@ -134,7 +136,7 @@ def urls_in(value: Any) -> Any:
         return [
             url for one in map(urls_in, items_of(value)) for url in (one if isinstance(one, list) else [one])
         ]
-    return value
+    return value.strip() if isinstance(value, str) else value
 
 
 def _items(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

@@ -10,6 +10,7 @@ import msgspec
 from airflow_provider_webdata.api.errors import (
     APIError,
     AuthenticationError,
+    CertificateRequiredError,
     ConfigurationError,
     EntitlementError,
     InvalidResponseError,
@@ -22,7 +23,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.common.plain_errors import REFUSED
-from airflow_provider_webdata.common.remedies import with_ending
+from airflow_provider_webdata.common.remedies import sentence, with_ending
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import CreditUsage
@@ -111,6 +112,8 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
 
 
 def _unreachable(error: TransportError) -> Diagnosis:
+    if isinstance(error, CertificateRequiredError):
+        return Diagnosis("tls", f"The TLS connection fails: {error.reason}", f"{sentence(error.remedy)}.")
     cause: BaseException | None = error
     while cause is not None and not isinstance(cause, ssl.SSLError):
         cause = cause.__cause__ or cause.__context__

@@ -62,7 +62,7 @@ class AgentFields(TypedDict, total=False):
 class BatchScrapeFields(TypedDict, total=False):
     """Fields of `BatchScrapeRequest`.
 
-    :param urls: the pages, at least 1; results are in order of completion.
+    :param urls: the pages, at least 1 for a job; results are in order of completion.
     :param formats: formats to return, as names or mappings with `type`. `changeTracking` also requires `markdown`; at
         most one screenshot. Default: `markdown`.
     :param only_main_content: remove headers, navigation, and footers. Default: true.

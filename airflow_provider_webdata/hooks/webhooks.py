@@ -9,6 +9,7 @@ from urllib.parse import unquote
 from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url, is_key
 
@@ -75,7 +76,7 @@ def webhook_for(
     if webhook.secret:
         made["headers"] = {SECRET_HEADER: webhook.secret}
     if events is not None:
-        made["events"] = list(events)
+        made["events"] = as_list("events", events)
     if metadata:
         made["metadata"] = dict(metadata)
     return made

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.job_operator import WebDataJobOperator
 from airflow_provider_webdata.base.operator import RequestFields
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -139,3 +140,11 @@ class WebDataAgentOperator(
         self.credit_limit = credit_limit
         # end of fields
         self._check_arguments()
+
+    def _check_values(self) -> None:
+        """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
+        super()._check_values()
+        if isinstance(self.urls, (list, tuple, set)) and not self.urls:
+            raise ArgumentError(
+                "urls is empty: the agent would search the whole web. Omit urls for that, or skip the task"
+            )

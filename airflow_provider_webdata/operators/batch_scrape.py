@@ -28,11 +28,12 @@ class WebDataBatchScrapeOperator(
     the defaults below are the service's. Nested mappings accept wire and Python names.
 
     All URLs go into one job. The service documents no maximum number, but limits the request to 10 MB. Pages are
-    returned in order of completion; match them by `metadata.sourceURL`. Your own `webhook` replaces the one of this
+    returned in order of completion; match them by `metadata.sourceURL`. If `urls` is empty, the task starts no job, and
+    its result is empty. Your own `webhook` replaces the one of this
     Airflow's inbox. `WebDataJobOperator` documents how the task starts, waits for, and cancels the job, and what it
     returns. The XCom key `invalid_urls` contains the URLs that the service dropped, if any.
 
-    :param urls: the pages, at least 1; results are in order of completion.
+    :param urls: the pages, at least 1 for a job; results are in order of completion.
     :param formats: formats to return, as names or mappings with `type`. `changeTracking` also requires `markdown`; at
         most one screenshot. Default: `markdown`.
     :param only_main_content: remove headers, navigation, and footers. Default: true.
@@ -96,6 +97,8 @@ class WebDataBatchScrapeOperator(
     :param kwargs: arguments of `WebDataJobOperator`, `WebDataOperator`, and `BaseOperator`.
     """
 
+    _run_path = "airflow_provider_webdata.runs.jobs.job:BatchScrapeRun"
+    _work_list = "urls"
     _job_kind: JobKind = "batch_scrape"
 
     def __init__(

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
-from airflow_provider_webdata.common.arguments import number, whole_number
+from airflow_provider_webdata.common.arguments import as_list, number, whole_number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class WebDataBatchSearchOperator(
     `source`, in order of the responses.
 
     :param queries: a list of texts, or of mappings with `query` and any fields of a search, which override those of the
-        task; or JSON text of such a list (templated).
+        task; or JSON text of such a list (templated). If it is empty, so is the result.
     :param limit: maximum number of results per source, 1 to 100. Default: 10.
     :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
         `type` (and `tbs`, `location` for web). Names and mappings cannot be mixed. Default: web.
@@ -189,6 +190,10 @@ class WebDataBatchSearchOperator(
         """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
         super()._check_values()
         whole_number("max_concurrency", self.max_concurrency)
+        if isinstance(self.queries, str) and is_literal(self.queries):
+            as_list("queries", self.queries)
+            if not self.queries.strip():
+                raise ArgumentError("queries is an empty text. Pass a list, which may be empty")
         if is_literal(self.max_error_ratio):
             number("max_error_ratio", self.max_error_ratio, 1)
 

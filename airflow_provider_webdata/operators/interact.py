@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.literals import is_literal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -107,6 +109,8 @@ class WebDataInteractOperator(
     def _check_values(self) -> None:
         """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
         super()._check_values()
+        if is_literal(self.steps):
+            as_list("steps", self.steps, is_code=True)
         of_own_session = ("stream_web_view", "profile", "block_ads", "record_session")
         without_effect = [name for name in of_own_session if getattr(self, name) is not None]
         if self.scrape_id is not None and without_effect:

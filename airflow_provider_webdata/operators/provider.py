@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
-from airflow_provider_webdata.common.arguments import as_list, number, without_sets
+from airflow_provider_webdata.common.arguments import number, without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 
@@ -76,6 +76,7 @@ class WebDataProviderOperator(
     """
 
     _run_path = "airflow_provider_webdata.runs.provider:ProviderRun"
+    _work_list = "calls"
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "provider",
@@ -140,6 +141,4 @@ class WebDataProviderOperator(
     def _field_values(self) -> dict[str, Any]:
         """Return the request fields that are not None, by their Python names."""
         calls: Any = [self._one_call()] if self.calls is None else self.calls
-        if isinstance(calls, str):
-            calls = as_list(calls)
         return {"calls": without_sets(calls), **super()._field_values()}

@@ -59,6 +59,18 @@ class ProviderRun(CallRun):
     operation = "provider"
     answer_model = ProviderResponse
 
+    def call(self) -> Any:
+        """Make the calls, unless there are none; see `CallRun.call`."""
+        if not self.task._has_no_work():
+            return super().call()
+        self.ledger.push_earlier()
+        self.log.info("calls is empty: no request is sent")
+        self.body = {}
+        summary = {"scrape_id": None, "creditsUsed": 0, "requestId": None, "calls": [], "failed": 0}
+        self.push(**{name: value for name, value in summary.items() if name != "calls"})
+        key = _key_of(self.task.record_key or "url")
+        return self.publish(Results([], KIND, summary, [], columns=record_columns([], LABELS), key=key))
+
     def billed_call(self) -> BilledCall:
         """Look up the contracts, and return the calls in one request."""
         request, extra_body = self.request(ProviderRequest)

@@ -20,6 +20,7 @@ from airflow_provider_webdata.api.retry import reschedule_delay
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.inbox.reader import InboxError
+from airflow_provider_webdata.runs.failures import WaitTimeoutError
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.monitors.check import CheckWaitRun, check_with_pages
 from airflow_provider_webdata.runs.wait_run import WaitRun, with_hub
@@ -29,13 +30,16 @@ from airflow_provider_webdata.waiting.check_target import CheckTarget
 from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget, fields_of
 from airflow_provider_webdata.waiting.job_target import JobTarget
 from airflow_provider_webdata.waiting.policy import check_policy, in_worker, job_policy
-from airflow_provider_webdata.waiting.wait import look
+from airflow_provider_webdata.waiting.wait import look, seen, timed_out
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from airflow_provider_webdata.base.sensor import WebDataSensor
     from airflow_provider_webdata.sensors.job import WebDataJobSensor
     from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
     from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+    from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.target import Target
 
 
@@ -48,6 +52,10 @@ class SensorRun(WaitRun[OutcomeT]):
     task: WebDataSensor
     has_failed = False
     """Whether the last poke failed, so that the next needs another run: this one has counted a part of the results."""
+    outcome: OutcomeT | None = None
+    """The outcome of the wait, once known."""
+    observed: Sequence[str] = ()
+    """What the last poke observed, for the message of a timeout."""
     pause = 0.0
     """Minimum seconds until the next poke, if the service asks to wait."""
 
@@ -62,7 +70,17 @@ class SensorRun(WaitRun[OutcomeT]):
 
     def look(self) -> OutcomeT | None:
         """Check once, without a trigger; return the outcome that the trigger would report, or None."""
-        return with_hub(self.hook.get_settings(), lambda hub: look(hub, self.target))  # type: ignore[no-any-return]
+
+        async def looked(hub: Hub) -> OutcomeT | None:
+            outcome = await look(hub, self.target)
+            self.observed = [*seen(hub, self.target)]
+            return outcome
+
+        return with_hub(self.hook.get_settings(), looked)  # type: ignore[no-any-return]
+
+    def late(self) -> WaitTimeoutError:
+        """Return the error of a wait that timed out in this worker."""
+        return self.explained(WaitTimeoutError(timed_out(self.target, self.observed)))
 
     @cached_property
     def target(self) -> Target[OutcomeT]:
@@ -76,7 +94,7 @@ class SensorRun(WaitRun[OutcomeT]):
         """
         with self.calling():
             try:
-                outcome = self.look()
+                self.outcome = outcome = self.look()
                 if outcome is not None:
                     self.judge(outcome)
                     return PokeReturnValue(is_done=True, xcom_value=self.result_of(outcome))
@@ -86,6 +104,7 @@ class SensorRun(WaitRun[OutcomeT]):
                 elif error.verdict == "never" or not isinstance(error, _PASSING):
                     raise
                 self.has_failed = True
+                self.observed = [f"the last poll failed: {error.brief()}"]
                 self.log.warning("%s. Still waiting", error.brief())
         return False
 

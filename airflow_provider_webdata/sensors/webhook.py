@@ -81,5 +81,5 @@ class WebDataWebhookSensor(SinceSensor):
 
     def _event_names(self) -> list[str] | None:
         """Return the rendered `events`, or None for any event."""
-        names = [name for event in as_list(self.events) if (name := checked_text(event))]
+        names = [name for event in as_list("events", self.events) if (name := checked_text(event))]
         return names or None

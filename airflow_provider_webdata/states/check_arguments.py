@@ -25,7 +25,7 @@ def checked_pages(given: bool | str | Sequence[str]) -> PagesWanted:
     """
     if isinstance(given, bool) or given == "changed":
         return given  # type: ignore[return-value]
-    statuses = tuple(as_list(given))
+    statuses = tuple(as_list("include_pages", given))
     if not statuses or any(status not in PAGE_STATUSES for status in statuses):
         raise ArgumentError(
             "include_pages must be False, True, 'changed', or a list with some of "
@@ -40,7 +40,7 @@ def checked_events(given: Sequence[str]) -> tuple[str, ...]:
     :param given: some of `WEBHOOK_EVENTS`.
     :raises ArgumentError: the list is empty or contains unknown events.
     """
-    events = tuple(as_list(given))
+    events = tuple(as_list("webhook_events", given))
     unknown = [event for event in events if event not in WEBHOOK_EVENTS]
     if not events or unknown:
         raise ArgumentError(

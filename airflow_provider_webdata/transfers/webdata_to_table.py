@@ -112,6 +112,9 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         """
         one_of("mode", self.mode, ("upsert", "replace", "append"))
         count_or_share("max_removed", self.max_removed)
+        for name in ("key", "columns"):
+            if isinstance(given := getattr(self, name), str):
+                as_list(name, given)
         if self.kind is not None:
             from airflow_provider_webdata.results.columns import TABLES
 
@@ -152,7 +155,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         """
         from airflow_provider_webdata.results.files.formats import QUARANTINE, SUFFIXES
 
-        given = [None] if self.path is None else as_list(self.path)
+        given = [None] if self.path is None else as_list("path", self.path)
         paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]
         if "None" in paths:
             sources = ", ".join(sorted(self.upstream_task_ids)) or "this value"
@@ -164,6 +167,6 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
             raise ArgumentError(
                 f"path must name a file that ends in one of {', '.join(SUFFIXES)} (given: {wrong[0]!r})"
             )
-        if not paths and isinstance(self.path, str):
+        if isinstance(self.path, str) and not self.path.strip():
             raise ArgumentError("path is empty after rendering; pass the path of a file written by save_to=")
         return paths

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic_core import to_json
 
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.coded_errors import ArgumentError, brief
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page, page_url
@@ -67,8 +68,7 @@ class WebDataWebhookEventTrigger(StreamTrigger):
         queue: str | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, start, queue)
-        events = [events] if isinstance(events, str) else events
-        self.events = None if events is None else list(events)
+        self.events = None if events is None else as_list("events", events)
         self.key = key
         self.monitor_id = monitor_id
         self.job_id = job_id

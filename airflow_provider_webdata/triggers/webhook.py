@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger, start_of_run
 from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget
 
@@ -44,8 +45,7 @@ class WebDataWebhookTrigger(WaitTrigger):
     ) -> None:
         super().__init__(webdata_conn_id, after, deadline)
         self.key = key
-        events = [events] if isinstance(events, str) else events
-        self.events = None if events is None else list(events)
+        self.events = None if events is None else as_list("events", events)
         self.job_id = job_id
         self.monitor_id = monitor_id
 

@@ -15,7 +15,7 @@ from airflow_provider_webdata.waiting.poll_source import is_meaningful
 from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, waiting_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.outcomes import OutcomeT
@@ -53,8 +53,7 @@ async def wait(
         except ExpiredError:
             if at_least_once and (outcome := await _first_look(hub, target)):
                 return outcome
-            message = f"Timed out waiting for {target}: {'; '.join(_seen(hub, target))}"
-            return target.unfinished("timeout", message)
+            return target.unfinished("timeout", timed_out(target, seen(hub, target)))
         except WaitFailedError as error:
             return target.unfinished("error", brief(error), error)
         finally:
@@ -206,7 +205,16 @@ async def _poll(hub: Hub, target: Target[Any]) -> list[tuple[Any, Any]]:
         await asyncio.sleep(subjects.MISSING_PAUSE)
 
 
-def _seen(hub: Hub, target: Target[Any]) -> Iterator[str]:
+def timed_out(target: object, seen: Iterable[str]) -> str:
+    """Return the message of a timeout.
+
+    :param seen: what the wait observed last, see `seen`.
+    """
+    return ": ".join(filter(None, (f"Timed out waiting for {target}", "; ".join(seen))))
+
+
+def seen(hub: Hub, target: Target[Any]) -> Iterator[str]:
+    """Yield what a wait observed last, for the message of a timeout."""
     if not hub.connection.is_read:
         notice = hub.connection.backoff.notice
         yield f"Airflow has not read {'the connection' if notice is None else notice.text}"

@@ -45,6 +45,11 @@ class TestBatch:
     def test_one_address_twice(self, api) -> None:
         assert len(batch(api, ["https://river.example/"] * 2).urls()) == 2
 
+    @pytest.mark.rule("request-blanks")
+    def test_blanks_around_an_address(self, api) -> None:
+        job = batch(api, [" https://river.example/ ", "https://river.example/floods\n"])
+        assert job.urls() == ["https://river.example/", "https://river.example/floods"]
+
     @pytest.mark.rule("batch-append")
     def test_append(self, sandbox, api) -> None:
         job = batch(api, ["https://river.example/"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import ssl
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
@@ -38,3 +39,14 @@ def self_signed(folder: Path, days: float = 1) -> tuple[Path, Path]:
         )
     )
     return public, private
+
+
+def requiring_a_certificate(folder: Path, version: ssl.TLSVersion) -> tuple[ssl.SSLContext, Path]:
+    """A server's context that accepts only clients with a certificate, and the file by which they trust the server."""
+    public, private = self_signed(folder)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(public, private)
+    context.load_verify_locations(public)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.minimum_version = context.maximum_version = version
+    return context, public

@@ -21,7 +21,7 @@ from airflow_provider_webdata.api.models.webhook import PageJobWebhookConfig
 class BatchScrapeRequest(PageRequest):
     """Body of `POST /v2/batch/scrape`. The scrape options are at the top level, beside `urls`.
 
-    :param urls: the pages, at least 1; results are in order of completion.
+    :param urls: the pages, at least 1 for a job; results are in order of completion.
     :param webhook: endpoint that receives the job's events: `url`, `events`, `headers`, `metadata`.
     :param max_concurrency: maximum number of pages scraped concurrently, at least 1. Default: the team's limit.
     :param ignore_invalid_urls: skip invalid URLs. Default: true, but without it, some servers reject the whole batch

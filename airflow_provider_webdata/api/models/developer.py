@@ -15,7 +15,15 @@ from airflow_provider_webdata.api.models.base import (
     ResponseModel,
     problem,
 )
-from airflow_provider_webdata.api.models.fields import Integer, Integration, Listed, String, Switch, Text
+from airflow_provider_webdata.api.models.fields import (
+    Integer,
+    Integration,
+    Listed,
+    Query,
+    String,
+    Switch,
+    Text,
+)
 
 _OF_REPOSITORIES = {"issue", "pull_request", "readme"}
 
@@ -43,7 +51,7 @@ class DeveloperSearchRequest(RequestModel):
     :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
-    query: Text
+    query: Query
     k: Annotated[Integer, Field(ge=1, le=100)] | None = None
     types: Listed[Literal["doc", "issue", "pull_request", "readme"]] | None = None
     repos: Listed[Text] | None = None

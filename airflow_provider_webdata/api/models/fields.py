@@ -20,6 +20,7 @@ from pydantic import (
 )
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
+from airflow_provider_webdata.common.arguments import from_json_text, texts_in
 from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
@@ -72,15 +73,35 @@ def _not_blank(value: str) -> str:
     return value
 
 
+def _query(value: str) -> str:
+    if texts_in(value) is not None:
+        raise problem(
+            "query",
+            "must be one text, but is a list that a template rendered as text; make one call per item",
+        )
+    return _not_blank(value).strip()
+
+
 def _country(value: str) -> str:
     if not re.fullmatch("[A-Za-z]{2}", value):
         raise problem("country", "must be a two-letter country code, such as DE")
     return value.upper()
 
 
-def _list(value: Any) -> Any:
+def listed(value: Any) -> Any:
+    """Return the list in a JSON text; any other value unchanged.
+
+    :raises PydanticCustomError: the value is any other text.
+    """
+    if isinstance(value, str):
+        try:
+            parsed = from_json_text(value)
+        except ValueError as error:
+            raise problem("list_type", f"must be a list: {error}") from None
+        if isinstance(parsed, list):
+            return parsed
     if isinstance(value, (str, bytes)):
-        raise problem("list_type", f"must be a list, not text ({TEMPLATE_HINT})")
+        raise problem("list_type", "must be a list, not text; end a template of a list with `| tojson`")
     return value
 
 
@@ -240,8 +261,12 @@ def _top_level_domain(value: str) -> str:
 
 
 def _web_address(value: str) -> str:
-    if not value.strip():
+    if not (value := value.strip()):
         raise problem("url", "must not be blank")
+    if texts_in(value) is not None:
+        raise problem(
+            "url", "must be one URL, but is a list that a template rendered as text; make one call per item"
+        )
     if re.search(r"\s", value):
         raise problem("url", "a URL must not contain spaces or line breaks")
     scheme = re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", value)
@@ -284,7 +309,7 @@ def integration(value: str) -> str:
 
 
 def _droppable_address(value: str, info: ValidationInfo) -> str:
-    return value if info.data.get("ignore_invalid_urls") else _web_address(value)
+    return value.strip() if info.data.get("ignore_invalid_urls") else _web_address(value)
 
 
 def _is_address(value: str) -> bool:
@@ -327,6 +352,9 @@ String = Annotated[str, Field(strict=True), AfterValidator(encodable)]
 Text = Annotated[String, AfterValidator(_not_blank)]
 """Text that is not blank."""
 
+Query = Annotated[String, AfterValidator(_query)]
+"""Text to search for, without blanks and line ends around it."""
+
 Integer = Annotated[int, BeforeValidator(_integer)]
 """A whole number; accepts "5", but not true."""
 
@@ -336,8 +364,8 @@ Number = Annotated[int | float, PlainValidator(_number)]
 Switch = Annotated[bool, BeforeValidator(_switch)]
 """True or false, or the same as text in any case; rejects 0 and 1."""
 
-Listed = Annotated[list[T], BeforeValidator(_list)]
-"""A list; rejects text."""
+Listed = Annotated[list[T], BeforeValidator(listed)]
+"""A list, or its JSON text."""
 
 StringMap = Annotated[dict[str, str], PlainValidator(_string_map)]
 """A mapping of names to text."""

@@ -21,6 +21,7 @@ from airflow_provider_webdata.api.models.fields import (
     Integer,
     Integration,
     Listed,
+    Query,
     Switch,
     Text,
     WebAddress,
@@ -56,7 +57,7 @@ class MapRequest(RequestModel):
     nullable = frozenset({"integration"})
 
     url: WebAddress
-    search: Text | None = None
+    search: Query | None = None
     sitemap: Literal["skip", "include", "only"] | None = None
     include_subdomains: Switch | None = None
     ignore_query_parameters: Switch | None = None

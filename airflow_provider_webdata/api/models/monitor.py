@@ -15,10 +15,12 @@ from airflow_provider_webdata.api.models.fields import (
     Integer,
     JsonObject,
     Listed,
+    Query,
     String,
     Switch,
     Text,
     WebAddress,
+    listed,
     one_of,
 )
 from airflow_provider_webdata.api.models.formats import RETURNED_BY_CHECKS, format_types
@@ -109,7 +111,7 @@ class SearchTarget(RequestModel):
 
     type: Literal["search"] = "search"
     id: Identifier | None = None
-    queries: Annotated[Listed[Annotated[Text, Field(max_length=256)]], Field(min_length=1, max_length=12)]
+    queries: Annotated[Listed[Annotated[Query, Field(max_length=256)]], Field(min_length=1, max_length=12)]
     search_window: Literal["5m", "15m", "1h", "6h", "24h", "7d"] | None = None
     max_results: Annotated[Integer, Field(ge=1, le=50)] | None = None
     include_domains: Annotated[DomainFilter, Field(max_length=50)] | None = None
@@ -157,6 +159,7 @@ _Name = Annotated[Text, Field(max_length=256)]
 
 def _with_urls_as_target(given: Any) -> Any:
     """Replace plain URLs among the targets with one scrape target, at the position of the first one."""
+    given = listed(given)
     if not isinstance(given, (list, tuple)):
         return given
     # A single word is probably not intended as a URL.

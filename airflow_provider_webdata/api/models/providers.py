@@ -17,7 +17,7 @@ from airflow_provider_webdata.api.models.base import (
     ResponseModel,
     problem,
 )
-from airflow_provider_webdata.api.models.fields import Integer, Integration, JsonObject, Listed, Text
+from airflow_provider_webdata.api.models.fields import Integer, Integration, JsonObject, Listed, Query, Text
 from airflow_provider_webdata.api.prices import CATALOG
 
 
@@ -77,7 +77,7 @@ class FindToolsRequest(RequestModel):
     :param offset: number of items to skip, at least 0.
     """
 
-    query: Annotated[Text, Field(max_length=2000)] | None = None
+    query: Annotated[Query, Field(max_length=2000)] | None = None
     urls: Annotated[Listed[Text], Field(min_length=1, max_length=100)] | None = None
     providers: Annotated[Listed[Text], Field(min_length=1, max_length=50)] | None = None
     categories: Annotated[Listed[Text], Field(min_length=1, max_length=50)] | None = None

@@ -15,7 +15,7 @@ from airflow_provider_webdata.api.models.base import (
     ResponseModel,
     problem,
 )
-from airflow_provider_webdata.api.models.fields import Day, Integer, Integration, Listed, Switch, Text
+from airflow_provider_webdata.api.models.fields import Day, Integer, Integration, Listed, Query, Switch, Text
 
 
 class PaperSearchRequest(RequestModel):
@@ -31,7 +31,7 @@ class PaperSearchRequest(RequestModel):
     :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
-    query: Text
+    query: Query
     k: Annotated[Integer, Field(ge=1, le=500)] | None = None
     authors: Listed[Text] | None = None
     categories: Listed[Text] | None = None
@@ -55,7 +55,7 @@ class PaperRequest(RequestModel):
     :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
-    query: Text | None = None
+    query: Query | None = None
     k: Annotated[Integer, Field(ge=1, le=50)] | None = None
     origin: Text | None = None
     integration: Integration | None = None
@@ -78,7 +78,7 @@ class SimilarPapersRequest(RequestModel):
     :param integration: second label: a name that the service knows, such as `n8n`, or text that begins with `_`.
     """
 
-    intent: Text
+    intent: Query
     mode: Literal["similar", "citers", "references"] | None = None
     k: Annotated[Integer, Field(ge=1, le=500)] | None = None
     rerank: Switch | None = None

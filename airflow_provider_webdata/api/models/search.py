@@ -22,6 +22,7 @@ from airflow_provider_webdata.api.models.fields import (
     Integer,
     Integration,
     Listed,
+    Query,
     String,
     Switch,
     Text,
@@ -155,7 +156,7 @@ class SearchRequest(RequestModel):
     nullable = frozenset({"integration"})
     parts = {"scrapeOptions": SearchScrapeOptions}  # noqa: RUF012
 
-    query: Annotated[Text, Field(max_length=MAX_QUERY_LENGTH)]
+    query: Annotated[Query, Field(max_length=MAX_QUERY_LENGTH)]
     limit: Annotated[Integer, Field(ge=1, le=100)] | None = None
     sources: Listed[Source] | None = None
     categories: Listed[Category] | None = None

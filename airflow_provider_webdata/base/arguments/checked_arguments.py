@@ -6,6 +6,7 @@ import inspect
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from pydantic import ValidationError
 
 from airflow_provider_webdata.base.arguments.literal_check import field_rules, may_be_wrong
@@ -65,7 +66,9 @@ def _unknown(cls: type, given: Mapping[str, Any]) -> str:
             hint = f"did you mean {near!r}?" if near else ""
             for option, kind in _OPTIONS.items():
                 if option in known and name in kind.__struct_fields__:
-                    hint = f"write {option}={kind.__name__}({name}=...)"
+                    needed = [field.name for field in msgspec.structs.fields(kind) if field.required]
+                    fields = ", ".join(f"{part}=..." for part in dict.fromkeys((*needed, name)))
+                    hint = f"write {option}={kind.__name__}({fields})"
         lines.append(f"unknown argument {name!r}" + (f"; {hint}" if hint else ""))
     return f"{cls.__name__} {given.get('task_id')!r}: {', '.join(lines)}" if lines else ""
 

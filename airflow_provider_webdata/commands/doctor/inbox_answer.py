@@ -16,6 +16,7 @@ from airflow_provider_webdata.common.hosts import is_public
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.common.plain_errors import plain_reason
+from airflow_provider_webdata.common.remedies import sentence
 from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_address, new_key
 from airflow_provider_webdata.inbox.probe import is_proven, new_probe
 from airflow_provider_webdata.inbox.reader import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .finding import Finding
 
 _OUTSIDE = f"To try it from outside, see {docs_link('managed.md#check-that-deliveries-arrive')}."
+_SECRETS_AGE = "a server notices a changed secret after up to 30 seconds"
 _TURN_ON = (
     "Set `inbox = True` in section [webdata] of airflow.cfg, or AIRFLOW__WEBDATA__INBOX=True, for all of Airflow's "
     "components. Then run `airflow db migrate`, and restart the API server."
@@ -130,8 +132,7 @@ def _probed(settings: ConnectionSettings, shown: str, client: httpx.Client, url:
         return failed(
             f"{shown}: the inbox refuses this connection's secret or signature",
             'The API server must read the same connection, with the same "Webhook secret", "Signing secret" and '
-            f'"Signature header", and the proxy must forward {SECRET_HEADER}. A changed secret takes effect after 30 '
-            "seconds.",
+            f'"Signature header", and the proxy must forward {SECRET_HEADER}. {sentence(_SECRETS_AGE)}.',
         )
     if (status, error) == (400, NOT_JSON):
         return warning(
@@ -147,7 +148,8 @@ def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict
     keys = webhook.signing_secrets or webhook.secrets
     if not is_proven(body.get("proofs"), probe, settings.conn_id, keys):
         return failed(
-            f"{shown}: another server responded, which does not know the secret", 'Correct "Webhook URL".'
+            f"{shown}: the server that responded does not know the secret",
+            f'Correct "Webhook URL". If a secret was changed, run the command again: {_SECRETS_AGE}.',
         )
     if (version := body.get("version")) != __version__:
         return warning(

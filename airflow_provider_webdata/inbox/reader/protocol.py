@@ -159,8 +159,9 @@ def _split(query: Query) -> tuple[dict[str, Any], dict[str, list[str]]]:
     return single, {field: list(single.pop(field, ())) for field in LISTS.values()}
 
 
-NO_RESPONSE = (httpx.HTTPError, httpx.InvalidURL, UnicodeError)
-"""Errors of a request without a response; the last two are those of an address that is no URL."""
+NO_RESPONSE = (httpx.HTTPError, ssl.SSLError, httpx.InvalidURL, UnicodeError)
+"""Errors of a request without a response; the last two are those of an address that is no URL. An asynchronous client
+raises a TLS alert unchanged."""
 
 
 def unreachable(address: InboxAddress, error: Exception) -> InboxUnreachableError:

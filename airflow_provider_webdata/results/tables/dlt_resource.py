@@ -123,7 +123,7 @@ def webdata_resource(
     :return: a `DltResource` with the write disposition `merge`; None if the files have no items.
     :raises TableError: a file is not a results file, an item has no key, or the key cannot delete a removed page.
     """
-    source = Source(as_list(path), TableName(None, name), kind, result_schema, key, columns)
+    source = Source(as_list("path", path), TableName(None, name), kind, result_schema, key, columns)
     keys = _read_keys(source)
     if keys is None:
         return None

@@ -110,6 +110,10 @@ class Source:
     replace: bool = False
     stamp: Mapping[str, str] | None = None
 
+    @property
+    def _columns(self) -> Sequence[str] | Mapping[str, str] | None:
+        return as_list("columns", self.columns) if isinstance(self.columns, str) else self.columns
+
     @contextmanager
     def open(self) -> Iterator[list[ResultsFile]]:
         """Open the files.
@@ -128,11 +132,11 @@ class Source:
         :raises TableError: the files do not fit `key`, `columns`, or each other.
         """
         found = columns_of_all(files)
-        key = None if self.key is None else as_list(self.key)
+        key = None if self.key is None else as_list("key", self.key)
         if not found:
             return None
         return layout(
-            self.table, found, key, self.columns, replace=self.replace, stamps=[*(self.stamp or ())]
+            self.table, found, key, self._columns, replace=self.replace, stamps=[*(self.stamp or ())]
         )
 
 

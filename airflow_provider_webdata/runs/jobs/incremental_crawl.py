@@ -14,7 +14,6 @@ from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.jobs.plan_calls import PlanCalls
 from airflow_provider_webdata.runs.jobs.site_plan import Site
-from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import valid_request
 
 if TYPE_CHECKING:
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
     from airflow_provider_webdata.results.manifest.plan import Plan
     from airflow_provider_webdata.runs.publishing.publication import Value
+    from airflow_provider_webdata.runs.publishing.step import Results
 
 
 class IncrementalCrawlRun(JobRun):
@@ -38,18 +38,7 @@ class IncrementalCrawlRun(JobRun):
 
     def start_and_wait(self) -> Any:
         """Plan the crawl, scrape its pages, and return the results."""
-        if self.plan.read:
-            return super().start_and_wait()
-        results = Results(
-            [],
-            "document",
-            {"id": None, "creditsUsed": 0},
-            [self.task.url],
-            self.plan.known,
-            site=self.site,
-            covers_all=self.covers_all,
-        )
-        return self.publish(results)
+        return super().start_and_wait() if self.plan.read else self.publish_nothing()
 
     def publish(self, results: Results, value: Value | None = None) -> Any:
         """Publish results, and push that sitemaps were not read; see `Publication.publish`."""

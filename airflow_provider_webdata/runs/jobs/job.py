@@ -6,7 +6,7 @@ import time
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from airflow.sdk.exceptions import AirflowFailException, TaskDeferralTimeout
+from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException, TaskDeferralTimeout
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api import models
@@ -19,7 +19,7 @@ from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
-from airflow_provider_webdata.runs.jobs.results import JobResult, texts
+from airflow_provider_webdata.runs.jobs.results import JobResult, PageErrors, texts
 from airflow_provider_webdata.runs.jobs.start import (
     JobStart,
     poll_job,
@@ -30,7 +30,8 @@ from airflow_provider_webdata.runs.jobs.start import (
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.outside_handler import run_outside_handler
-from airflow_provider_webdata.runs.request import checked_extra_body, checked_request
+from airflow_provider_webdata.runs.publishing.step import Results
+from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, valid_request
 from airflow_provider_webdata.runs.wait_run import WaitRun
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few, name_of
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 
 JOB_WAIT_SECONDS = 86400.0
 _INVALID_URLS = "invalid_urls"
+_NEVER_SENT = "https://example.com/"
 
 
 class JobRun(WaitRun[JobOutcome]):
@@ -117,6 +119,18 @@ class JobRun(WaitRun[JobOutcome]):
         self.ledger.push_earlier()
         self.check()
         return self.start_and_wait()
+
+    def publish_nothing(self) -> Any:
+        """Publish the empty result of a task that has no page to fetch, without a job."""
+        counts = {"total": 0, "completed": 0, "creditsUsed": 0, "errors": PageErrors().to_wire()}
+        return self.publish(
+            Results(
+                *([], "document", {"id": None, "status": "completed", **counts}),
+                *(self.targets(), self.known_pages()),
+                site=self.site,
+                covers_all=self.covers_all,
+            )
+        )
 
     def start_and_wait(self) -> Any:
         """Start the job, or find an earlier attempt's, and wait for it."""
@@ -498,6 +512,33 @@ class _StartCall:
 
     def settle_unknown(self) -> None:
         self._run.ledger.settle(Cost(None), self.kind)
+
+
+class BatchScrapeRun(JobRun):
+    """One attempt of a task that scrapes a list of pages."""
+
+    def start_and_wait(self) -> Any:
+        """Scrape the pages; without pages, start no job.
+
+        :raises AirflowSkipException: there are no pages, and the task returns the id of its job.
+        """
+        if not self.task._has_no_work():
+            return super().start_and_wait()
+        model, fields = self.request()
+        valid_request(self.task, model, self.start_name, fields)
+        self.log.info("urls is empty: no job is started")
+        if not self.task.wait_for_completion:
+            raise AirflowSkipException("urls is empty: no job was started, so the task has no id to return")
+        return self.publish_nothing()
+
+    def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
+        """Return the model of the request, and its fields; without pages, one that is never sent checks the others."""
+        model, fields = super().request()
+        return model, {**fields, "urls": [_NEVER_SENT]} if self.task._has_no_work() else fields
+
+    def targets(self) -> list[str]:
+        """Return the URLs that identify the job in the listings of the service."""
+        return [] if self.task._has_no_work() else super().targets()
 
 
 class CrawlRun(JobRun):

@@ -175,7 +175,7 @@ class InteractRun(Run):
 
         :raises InvalidRequestError: `steps` is empty, or a step breaks a documented rule.
         """
-        steps = as_list(self.task.steps)
+        steps = as_list("steps", self.task.steps, is_code=True)
         if not steps:
             raise InvalidRequestError("interact", ["steps: at least one is required"])
         checked: list[tuple[str, RequestModel]] = []

@@ -50,7 +50,7 @@ def checked_queries(
 ) -> dict[str, BatchQuery]:
     """Return the searches by key, without duplicates, in the given order.
 
-    :raises InvalidRequestError: `queries` is empty, or a search breaks a documented rule.
+    :raises InvalidRequestError: a search breaks a documented rule.
     """
 
     queries: dict[str, BatchQuery] = {}
@@ -73,8 +73,6 @@ def checked_queries(
         text = json.dumps([request.to_wire(), extra_body], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
         queries.setdefault(key, BatchQuery(key, item, request))
-    if not entries:
-        problems.append("queries: at least one is required")
     if problems:
         more = len(problems) - _MAX_PROBLEMS
         shown = problems[:_MAX_PROBLEMS] + ([f"and {more} more"] if more > 0 else [])

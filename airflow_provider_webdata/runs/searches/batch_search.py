@@ -125,15 +125,17 @@ class BatchSearchRun(Run):
     def queries(self) -> Mapping[str, BatchQuery]:
         """The searches by key, without duplicates.
 
-        :raises InvalidRequestError: `queries` is empty, or a search breaks a documented rule.
+        :raises InvalidRequestError: a search breaks a documented rule.
         """
         extra_body = checked_extra_body(self.task, OPERATION)
-        queries = without_sets(as_list(self.task.queries))
+        queries = without_sets(as_list("queries", self.task.queries))
         return checked_queries(queries, self.request_of, extra_body, self.log)
 
     @cached_property
     def body(self) -> Mapping[str, Any]:
         """The fields that all searches share, in wire form."""
+        if not self.queries:
+            return {}
         first, *others = (query.request.to_wire() for query in self.queries.values())
         return {name: value for name, value in first.items() if all(o.get(name) == value for o in others)}
 

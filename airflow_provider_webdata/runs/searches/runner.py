@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_webdata.api.errors import (
     AuthenticationError,
     CertificateRefusedError,
+    CertificateRequiredError,
     ConfigurationError,
     EntitlementError,
     InvalidResponseError,
@@ -51,6 +52,7 @@ log = logging.getLogger(__name__)
 _FOR_ALL = (
     AuthenticationError,
     CertificateRefusedError,
+    CertificateRequiredError,
     ConfigurationError,
     EntitlementError,
     PaymentRequiredError,

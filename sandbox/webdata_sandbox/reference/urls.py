@@ -48,7 +48,8 @@ def is_public(url: str) -> bool:
 
 
 def with_scheme(url: str) -> str:
-    """Return the URL, prefixed with ``http://`` if it has no scheme."""
+    """Return the URL without blanks around it, prefixed with ``http://`` if it has no scheme."""
+    url = url.strip()
     return url if "://" in url else f"http://{url}"
 
 

@@ -571,11 +571,11 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: _claims_to_be_an_inbox(
             w, 200, {"status": "probe", "version": "0.1.0", "proofs": ["0" * 64]}
         ),
-        {"webhook": ("failed", "another server responded, which does not know the secret", "Correct")},
+        {"webhook": ("failed", "the server that responded does not know the secret", "Correct")},
     ),
     "an impostor without a proof": (
         lambda w: _claims_to_be_an_inbox(w, 200, {"status": "stored"}),
-        {"webhook": ("failed", "another server responded, which does not know the secret", "Correct")},
+        {"webhook": ("failed", "the server that responded does not know the secret", "Correct")},
     ),
     "an inbox that fails at the probe": (
         lambda w: _claims_to_be_an_inbox(w, 503, {"error": "not now"}),

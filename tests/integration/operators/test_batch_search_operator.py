@@ -168,7 +168,6 @@ BAD_INPUT = {
         ["queries, item 1", "limit", "101"],
     ),
     "bad shared field": ({"queries": ["q"], "limit": "{{ 0 }}"}, ["limit"]),
-    "no queries": ({"queries": []}, ["queries: at least one is required"]),
     "no number": ({"queries": ["q"], "credit_limit": "{{ 'many' }}"}, ["credit_limit", "many"]),
     "ratio over one": ({"queries": ["q"], "max_error_ratio": "{{ 2 }}"}, ["max_error_ratio", "at most 1"]),
 }

@@ -392,7 +392,6 @@ def test_arguments_that_cannot_work(arguments: Any) -> None:
     ("arguments", "words"),
     [
         ({"provider": "market-prices"}, "capability"),
-        ({"calls": "{{ '[]' }}"}, "calls"),
         ({"calls": [HISTORY] * 11}, "calls"),
         ({**HISTORY, "provider": "{{ none }}"}, "rendered to None"),
     ],

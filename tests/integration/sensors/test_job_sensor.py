@@ -136,6 +136,22 @@ def test_only_a_timeout_is_skipped(wait: Any, jobs: JobService, monkeypatch: pyt
     assert [line for line in lines if f"crawl {JOB}" in line and line.endswith("(soft_fail=True)")], lines
 
 
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("soft_fail", [False, True])
+def test_a_timeout_names_the_last_state(wait: Any, jobs: JobService, mode: str, soft_fail: bool) -> None:
+    """Also one that this release does not know."""
+    jobs.ends_after = None
+    jobs.set("crawl", JOB, "archiving")
+    with capture_logs() as logs:
+        done = wait(mode, timeout=1, soft_fail=soft_fail)
+    assert done.ended == ("skipped" if soft_fail else "failed", 1)
+    lines = [entry["event"] % entry.get("positional_args", ()) for entry in logs]
+    said = "".join(line for line in lines if "soft_fail=True" in line) if soft_fail else str(done.error)
+    assert f"Timed out waiting for crawl {JOB}: " in said
+    assert "its state was: archiving" in said
+    assert "(WD-030)" in said
+
+
 @pytest.mark.rule("job-cancelled", "parts-end")
 @pytest.mark.parametrize("mode", ["poke", "defer"])
 def test_a_cancelled_job_that_is_accepted(wait: Any, jobs: JobService, mode: str) -> None:

@@ -42,7 +42,7 @@ LISTS = [
     (" ", []),
     ("a", ["a"]),
     ('["a", {"b": 1}]', ["a", {"b": 1}]),
-    ('{"a": 1}', ['{"a": 1}']),
+    ('{"a": 1}', [{"a": 1}]),
     ({"a": 1}, [{"a": 1}]),
     (["a", "b"], ["a", "b"]),
     (("a",), ["a"]),
@@ -52,7 +52,7 @@ LISTS = [
 
 @pytest.mark.parametrize(("argument", "items"), LISTS)
 def test_lists(argument: Any, items: list[Any]) -> None:
-    assert as_list(argument) == items
+    assert as_list("x", argument) == items
 
 
 @pytest.mark.parametrize(

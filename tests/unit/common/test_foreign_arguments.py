@@ -154,10 +154,14 @@ def test_each_replacement_is_followed_somewhere() -> None:
             "write country=... (a search has a country of two letters, and no language)",
         ),
         ("SearchRequest", "onlyMainContent", 'write scrape_options={"only_main_content": ...}'),
-        ("SearchRequest", "schema", 'write scrape_options={"formats": [{"type": "json", "schema": ...}]}'),
-        ("ScrapeRequest", "schema", 'write formats=[{"type": "json", "schema": ...}]'),
+        (
+            "SearchRequest",
+            "schema",
+            'write scrape_options={"formats": ["markdown", {"type": "json", "schema": ...}]}',
+        ),
+        ("ScrapeRequest", "schema", 'write formats=["markdown", {"type": "json", "schema": ...}]'),
         ("ScrapeRequest", "lang", 'write location={"languages": [...]}'),
-        ("BatchScrapeRequest", "schema", 'write formats=[{"type": "json", "schema": ...}]'),
+        ("BatchScrapeRequest", "schema", 'write formats=["markdown", {"type": "json", "schema": ...}]'),
         ("CrawlRequest", "maxDepth", "write max_discovery_depth=..."),
         (
             "CrawlRequest",

@@ -149,7 +149,7 @@ REFUSED: list[tuple[Model, Body, str, str]] = [
     (m.CrawlRequest, at_site(webhook=hook("zzz")), "webhook.events", "use one of started, page, completed, failed"),
     (m.AgentRequest, prompt(webhook=hook("agent.complete")), "webhook.events", "'completed'"),
     (m.MonitorSchedule, {**CRON, "timezone": "Europe/Berln"}, "timezone", "'Europe/Berlin'"),
-    (m.SearchRequest, search(include_domains="a.com"), "include_domains", "is an XComArg"),
+    (m.SearchRequest, search(include_domains="a.com"), "include_domains", "`| tojson`"),
     # Fields that exclude or need each other.
     (m.SearchRequest, search(includeDomains=["a.com"], excludeDomains=["b.com"]), "excludeDomains",
      "are mutually exclusive"),
