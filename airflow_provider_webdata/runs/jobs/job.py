@@ -19,7 +19,7 @@ from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
-from airflow_provider_webdata.runs.jobs.results import JobResult, PageErrors, texts
+from airflow_provider_webdata.runs.jobs.results import JobResult, texts
 from airflow_provider_webdata.runs.jobs.start import (
     JobStart,
     poll_job,
@@ -30,6 +30,7 @@ from airflow_provider_webdata.runs.jobs.start import (
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.outside_handler import run_outside_handler
+from airflow_provider_webdata.runs.publishing.page_errors import PageErrors
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, valid_request
 from airflow_provider_webdata.runs.wait_run import WaitRun

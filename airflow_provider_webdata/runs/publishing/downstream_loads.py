@@ -71,7 +71,7 @@ def _loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
         load = dag.task_dict.get(task_id)
         if getattr(load, "_run_path", "") != _LOAD:
             continue
-        for one in as_list(load.path):
+        for one in as_list("path", load.path):
             is_output = getattr(one, "operator", None) is written and one.key in ("return_value", "path")
             if is_output or (isinstance(one, str) and one in (path, getattr(written, "save_to", None))):
                 yield load
@@ -99,7 +99,9 @@ def _check_layout(load: WebDataToTableOperator, task: Any, path: str, kind: str)
 
     columns = _columns(load, task, path, kind)
     known = {column.name for column in columns}
-    wanted = [*(as_list(load.key) if load.key else ()), *(load.columns or ())]
+    key = None if load.key is None else as_list("key", load.key)
+    chosen = as_list("columns", load.columns) if isinstance(load.columns, str) else load.columns
+    wanted = [*(key or ()), *(chosen or ())]
     if any(
         name not in known and (name.startswith("json_") or name == "validation_errors") for name in wanted
     ):
@@ -108,8 +110,8 @@ def _check_layout(load: WebDataToTableOperator, task: Any, path: str, kind: str)
     layout(
         TableName(None, "table") if is_template(load.table) else table_name(load.table),
         columns,
-        None if load.key is None else as_list(load.key),
-        load.columns,
+        key,
+        chosen,
         replace=load.mode == "replace",
         stamps=STAMPS if load.mode == "append" else (),
     )
