@@ -14,6 +14,7 @@ from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.surrogates import is_utf8
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.manifest.urls import is_canonical
+from airflow_provider_webdata.results.pages.visible_text import is_blank
 from airflow_provider_webdata.results.tombstones import Tombstone
 
 if TYPE_CHECKING:
@@ -80,6 +81,6 @@ def _id(key: str) -> str:
 
 
 def _text(value: Any) -> str | None:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or is_blank(value):
         return None
     return value if is_utf8(value) else value.encode("utf-8", "backslashreplace").decode()

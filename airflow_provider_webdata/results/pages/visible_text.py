@@ -67,8 +67,9 @@ def has_text(text: str) -> bool:
 
 def is_blank(text: str) -> bool:
     """Return whether a text consists of whitespace and characters that are shown as nothing."""
-    return not any(
-        character.isprintable() and not character.isspace() and character not in _BLANK for character in text
+    return all(
+        character.isspace() or character in _BLANK or unicodedata.category(character) in ("Cc", "Cf")
+        for character in text
     )
 
 

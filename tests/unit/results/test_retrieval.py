@@ -52,6 +52,7 @@ def test_a_page_becomes_a_flat_document() -> None:
     [
         ({"markdown": "m", "summary": "s"}, "m"),
         ({"markdown": "", "summary": "s", "html": "h"}, "s"),
+        ({"markdown": "\n\u200b\n", "summary": "s"}, "s"),
         ({"html": "h", "description": "d"}, "h"),
         ({"description": "d"}, "d"),
         ({"snippet": "n"}, "n"),

@@ -322,10 +322,8 @@ def test_refused(model: Model, body: Body, path: str, words: str) -> None:
 @pytest.mark.rule("scrape-store", "scrape-wait-for", "scrape-waits-together", "scrape-lockdown")
 @pytest.mark.rule("format-screenshot", "search-scrape-options", "search-change-tracking", "crawl-paths")
 @pytest.mark.rule("crawl-limit", "crawl-delay", "batch-ignore-invalid-urls", "agent-urls")
-@pytest.mark.rule(
-    *("agent-free-runs", "session-ttl", "target-crawl-limit", "target-crawl-depth", "target-formats"),
-    "monitor-update",
-)
+@pytest.mark.rule("agent-free-runs", "session-ttl", "target-crawl-limit", "target-crawl-depth")
+@pytest.mark.rule("monitor-update", "target-formats")
 @pytest.mark.parametrize(("model", "quiet", "body", "warnings"), WARNED, ids=ids(WARNED))
 def test_warned(model: Model, quiet: Body | None, body: Body, warnings: list[str]) -> None:
     assert quiet is None or model.model_validate(quiet).warnings() == []
