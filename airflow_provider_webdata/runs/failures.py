@@ -157,7 +157,7 @@ def too_many(failed: int, succeeded: int, known: int, most: float | None, what: 
     """
     read = succeeded + known
     if most is None:
-        return f"all {failed} {what} failed" if failed and not read else None
+        return f"No results: {failed} of {failed} {what} failed" if failed and not read else None
     if not failed or failed / (failed + read) <= most:
         return None
     return f"{failed} of {failed + read} {what} failed, more than max_error_ratio={most:g} allows"

@@ -930,7 +930,7 @@ def test_a_request_is_validated_once_and_once_with_its_bound(
 
     monkeypatch.setattr(CrawlRequest, "model_validate", spy)
     task = WebDataCrawlOperator(
-        task_id="t", url=URL, limit=2, credit_limit=50, deferrable=False, poll_interval=1
+        task_id="t", url=URL, limit=2, credit_limit=50, max_error_ratio=1, deferrable=False, poll_interval=1
     )
     assert task.execute(context_of(TaskInstance(), StateStore()))["status"] == "completed"
     assert len(validated) == 2
