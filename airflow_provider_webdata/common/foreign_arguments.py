@@ -17,12 +17,14 @@ class Replacement(NamedTuple):
     :param value: its value as source text; `...` is the caller's own.
     :param note: a remark about the value.
     :param beside: another argument that must be beside `argument`. Empty: none.
+    :param within: an argument that the operation must have. Empty: none.
     """
 
     argument: str
     value: str = "..."
     note: str = ""
     beside: str = ""
+    within: str = ""
 
 
 def advice(name: str, known: Collection[str], parts: Mapping[str, Collection[str]]) -> str:
@@ -34,6 +36,8 @@ def advice(name: str, known: Collection[str], parts: Mapping[str, Collection[str
     """
     own = Replacement(snake_case(name))
     for one in (*FOREIGN.get(_plain(name), ()), own):
+        if one.within and one.within not in known:
+            continue
         note = f" ({one.note})" if one.note else ""
         if _has(known, one) and one is not own:
             return f"write {one.argument}={one.value}{note}"
@@ -55,6 +59,13 @@ def _read(table: Mapping[str, tuple[Replacement, ...]]) -> Iterator[tuple[str, t
     for names, replacements in table.items():
         for name in names.split():
             yield _plain(name), replacements
+
+
+def _tracked(fields: str) -> Replacement:
+    """Return the format by which a target of a monitor, which has a type, gets JSON."""
+    return Replacement(
+        "formats", f'["markdown", {{"type": "changeTracking", "modes": ["json"], {fields}}}]', within="type"
+    )
 
 
 FOREIGN = dict(
@@ -121,14 +132,17 @@ FOREIGN = dict(
             # Structured data.
             "schema json_schema output_schema response_schema extraction_schema response_model": (
                 Replacement("schema"),
+                _tracked('"schema": ...'),
                 Replacement("formats", '["markdown", {"type": "json", "schema": ...}]'),
             ),
             "prompt extraction_prompt system_prompt": (
                 Replacement("prompt"),
+                _tracked('"prompt": ...'),
                 Replacement("formats", '["markdown", {"type": "json", "prompt": ...}]'),
             ),
             "task objective goal instruction instructions": (Replacement("prompt"),),
             "extract extract_options extractor_options json_options llm_extraction": (
+                _tracked('"prompt": ..., "schema": ...'),
                 Replacement("formats", '["markdown", {"type": "json", "prompt": ..., "schema": ...}]'),
             ),
             "change_tracking_options": (

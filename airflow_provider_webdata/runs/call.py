@@ -108,6 +108,10 @@ class CallRun(Run):
         """The sent request, in wire form."""
         return request_body(self.task)
 
+    def nothing(self) -> CallResult | None:
+        """Return the result without a call if the arguments request nothing, else None."""
+        return None
+
     def billed_call(self) -> BilledCall:
         """Validate the arguments, and return the call to make."""
         request, extra_body = self.request(self.model)
@@ -152,6 +156,10 @@ class CallRun(Run):
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
         self.ledger.push_earlier()
+        if (nothing := self.nothing()) is not None:
+            self.body = {}
+            self.push(**nothing.pushed)
+            return self.publish(nothing.results, nothing.value)
         call = self.billed_call()
         self.body = body = call.request.to_wire()
         wanted = {self.operation: body, "extra": call.extra_body, **call.inputs}

@@ -59,13 +59,11 @@ class ProviderRun(CallRun):
     operation = "provider"
     answer_model = ProviderResponse
 
-    def call(self) -> Any:
-        """Make the calls, unless there are none; see `CallRun.call`."""
+    def nothing(self) -> CallResult | None:
+        """Return an empty result if `calls` is empty, else None."""
         if not self.task._has_no_work():
-            return super().call()
-        self.ledger.push_earlier()
+            return None
         self.log.info("calls is empty: no request is sent")
-        self.body = {}
         summary: dict[str, Any] = {
             "scrape_id": None,
             "creditsUsed": 0,
@@ -73,9 +71,12 @@ class ProviderRun(CallRun):
             "calls": [],
             "failed": 0,
         }
-        self.push(**{name: value for name, value in summary.items() if name != "calls"})
         key = _key_of(self.task.record_key or "url")
-        return self.publish(Results([], KIND, summary, [], columns=record_columns([], LABELS), key=key))
+        return CallResult(
+            Results([], KIND, summary, [], columns=record_columns([], LABELS), key=key),
+            Cost(0),
+            pushed={name: value for name, value in summary.items() if name != "calls"},
+        )
 
     def billed_call(self) -> BilledCall:
         """Look up the contracts, and return the calls in one request."""
