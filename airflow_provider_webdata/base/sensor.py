@@ -135,8 +135,8 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         except AirflowSkipException as skip:
             if skip.__cause__ is None and self._run.outcome is None:
                 # The wait timed out, with `soft_fail`.
-                late = self._run.late()
-                raise AirflowSkipException(str(late)) from late
+                cause = self._run.late()
+                raise AirflowSkipException(str(cause)) from cause
             raise
 
     def _get_next_poke_interval(

@@ -66,7 +66,13 @@ class ProviderRun(CallRun):
         self.ledger.push_earlier()
         self.log.info("calls is empty: no request is sent")
         self.body = {}
-        summary = {"scrape_id": None, "creditsUsed": 0, "requestId": None, "calls": [], "failed": 0}
+        summary: dict[str, Any] = {
+            "scrape_id": None,
+            "creditsUsed": 0,
+            "requestId": None,
+            "calls": [],
+            "failed": 0,
+        }
         self.push(**{name: value for name, value in summary.items() if name != "calls"})
         key = _key_of(self.task.record_key or "url")
         return self.publish(Results([], KIND, summary, [], columns=record_columns([], LABELS), key=key))
