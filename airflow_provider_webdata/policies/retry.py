@@ -25,10 +25,11 @@ POLICIES_RESCHEDULE = hasattr(getattr(airflow.sdk, "RetryDecision", None), "resc
 class WebDataRetryPolicy(_Base):
     """Retries errors that a retry can fix, at the time that the service requests.
 
-    Permanent errors (invalid input, an invalid API key, no credits, a missing entitlement) fail immediately. After a
-    429, or a 503 with `Retry-After`, the task runs again at the time that the service requests. All other errors follow
-    the task's own `retries` and `retry_delay`. This policy is the default of the provider's operators, and works for
-    any task that calls `WebDataHook`: `@task(retries=3, retry_policy=WebDataRetryPolicy())`.
+    Permanent errors (invalid input, an invalid API key, no credits, a missing entitlement, a page that fails in each
+    attempt) fail immediately. After a 429, or a 503 with `Retry-After`, the task runs again at the time that the
+    service requests. All other errors follow the task's own `retries` and `retry_delay`. This policy is the default of
+    the provider's operators, and works for any task that calls `WebDataHook`:
+    `@task(retries=3, retry_policy=WebDataRetryPolicy())`.
 
     On Airflow 3.4 and later, a task that waits for the service is rescheduled without using up a retry, for up to 6
     hours per attempt; then `retries` and `retry_delay` apply. On Airflow 3.3, each wait uses a retry. In a
