@@ -142,9 +142,8 @@ def batch_search(case: Case, folder: Path, **output: Any) -> Any:
 
 def parse(case: Case, folder: Path, **output: Any) -> Any:
     file = folder / "report.html"
-    file.write_text("" if case.state == "without content" else f"<p>{TEXTS[LAST]}</p>", encoding="utf-8")
-    if case.state == "without content":
-        file.write_text("<html><body><script>start()</script></body></html>")
+    text = "<script>start()</script>" if case.state == "without content" else f"<p>{TEXTS[LAST]}</p>"
+    file.write_text(text, encoding="utf-8")
     options = {name: value for name, value in case.options.items() if name != "max_age"}
     if case.state == "cut":
         file = folder / "report.pdf"
