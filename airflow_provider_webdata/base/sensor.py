@@ -135,13 +135,8 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         except AirflowSkipException as skip:
             if skip.__cause__ is None and self._run.outcome is None:
                 # The wait timed out, with `soft_fail`.
-<<<<<<< HEAD
                 timeout = self._run.late()
                 raise AirflowSkipException(str(timeout)) from timeout
-=======
-                cause = self._run.late()
-                raise AirflowSkipException(str(cause)) from cause
->>>>>>> args
             raise
 
     def _get_next_poke_interval(
