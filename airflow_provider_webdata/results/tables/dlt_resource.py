@@ -110,6 +110,9 @@ def webdata_resource(
     their keys when this function is called, and for their rows when the pipeline runs. See
     docs/cookbook/into_snowflake_or_bigquery.md.
 
+    Failed pages, and search results whose page failed, are omitted. dlt replaces whole rows, so a format that a page
+    did not return becomes null.
+
     :param path: path or URL of a results file, or several.
     :param name: name of the resource and its table.
     :param kind: kind of the items, see `results.columns.columns_of`. Default: detected from the first 100 items.

@@ -535,11 +535,13 @@ def test_the_merge_of_the_documentation(tmp_path: Path) -> None:
         re.M | re.S,
     )
     url = "https://river.example/"
-    first = [{"change": "new", **page(1)}, {"change": "new", **page(2)}]
+    first = [{"change": "new", **page(number)} for number in (1, 2, 4, 5)]
     spelled = {"markdown": "new", "metadata": {"sourceURL": f"{url}1?utm_source=feed"}}
     second = [
         {"change": "changed", "page": f"{url}1", **spelled},
         {"change": "new", **page(3)},
+        {"change": "failed", **failing(4, 503)},
+        {"change": "same", "metadata": page(5)["metadata"]},
         Tombstone("document", change="removed", page=f"{url}2", url=f"{url}2", lastSeen="x"),
         Tombstone("document", change="removed", page=f"{url}9", url=f"{url}9", lastSeen="x"),
     ]
@@ -551,7 +553,8 @@ def test_the_merge_of_the_documentation(tmp_path: Path) -> None:
             output.write(items)
         warehouse.execute(f"CREATE OR REPLACE VIEW run AS FROM '{file}'")
         warehouse.execute(merge)
-    assert sorted(warehouse.execute("FROM pages").fetchall()) == [(f"{url}1", "new"), (f"{url}3", "text")]
+    kept = [(f"{url}{number}", "text") for number in (3, 4, 5)]
+    assert sorted(warehouse.execute("FROM pages").fetchall()) == [(f"{url}1", "new"), *kept]
 
 
 TRICKS = [

@@ -95,7 +95,7 @@ ACCEPTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "defaults": ({}, {}),
     "fields of a run": ({}, {"columns": {"source_url": "a", "change": "b"}}),
     "columns of the task's schema": (
-        {"result_schema": SCHEMA},
+        {"result_schema": SCHEMA, "formats": [{"type": "json", "prompt": "p"}]},
         {"columns": ["source_url", "json_price"], "result_schema": SCHEMA},
     ),
     "columns of the request's schema": (

@@ -103,6 +103,7 @@ class Prices(RootModel[list[Price]]):
     pass
 
 
+EXTRACTED = ["markdown", {"type": "json", "prompt": "p"}]
 LISTS: dict[str, Any] = {
     "list": {"type": "array", "items": SCHEMA},
     "reference": {"$ref": "#/$defs/prices", "$defs": {"prices": {"type": "array", "items": SCHEMA}}},
@@ -132,7 +133,7 @@ def test_a_list_has_no_columns_of_its_elements(made: Any, tmp_path: Any) -> None
 
     path = str(tmp_path / "pages.parquet")
     result, _ = delivered(
-        made(formats=["markdown"], result_schema=Prices, save_to=path), PRICES_OF_PAGES, "document"
+        made(formats=EXTRACTED, result_schema=Prices, save_to=path), PRICES_OF_PAGES, "document"
     )
     assert [found["index"] for found in result["validation"]["items"]] == [2, 3]
     table = parquet.read_table(path)
