@@ -22,8 +22,6 @@ FAILED = 2
 
 _FLAT = frozenset({"id", "title", "text", "metadata", "digest"})
 _PAGE = frozenset({"source_url", "status_code", "page_error"})
-_FAILURE = {"statusCode": "status_code", "error": "page_error"}
-_NAMES_IN_JSON = tuple(f'"{name}":' for name in _FAILURE)
 
 
 @dataclass(frozen=True)
@@ -65,20 +63,22 @@ def parts_of(names: Collection[str]) -> Parts | None:
 
 def has_failed(row: Mapping[str, Any]) -> bool:
     """Return whether the page of a row with `Parts` failed."""
-    metadata = {name: row.get(column) for name, column in _FAILURE.items()}
+    if site_failed({"statusCode": row.get("status_code"), "error": row.get("page_error")}):
+        return True
     # Flat documents have the status in `metadata`. `extra` has values of another type than their column.
-    metadata |= _failure_in(row.get("metadata"))
-    metadata |= _failure_in(row.get(EXTRA.name), "metadata")
-    return site_failed(metadata)
+    metadata, extra = row.get("metadata"), row.get(EXTRA.name)
+    return (metadata is not None and _has_failed(metadata)) or (
+        extra is not None and _has_failed(extra, "metadata")
+    )
 
 
-def _failure_in(text: str | None, *path: str) -> dict[str, Any]:
-    if not text or not any(name in text for name in _NAMES_IN_JSON):
-        return {}
+def _has_failed(text: str, *path: str) -> bool:
+    if '"statusCode":' not in text and '"error":' not in text:
+        return False
     try:
         found = decoded(text)
     except (ValueError, RecursionError):
-        return {}
+        return False
     for name in path:
         found = found.get(name) if isinstance(found, Mapping) else None
-    return {name: found[name] for name in _FAILURE if name in found} if isinstance(found, Mapping) else {}
+    return isinstance(found, Mapping) and site_failed(found)
