@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
+_LOAD = "airflow_provider_webdata.runs.load:LoadRun"
+"""What a `WebDataToTableOperator` runs."""
+
 _PAGES = "document"
 _KINDS = {
     "WebDataScrapeOperator": _PAGES,
@@ -61,14 +64,12 @@ def _check(load: WebDataToTableOperator, task: Any, path: str) -> None:
 
 
 def _loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
-    from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
-
     dag = task.get_dag()
     # As the DAG file has it: the executed task is a copy with rendered fields.
     written = None if dag is None else dag.task_dict.get(task.task_id)
     for task_id in sorted(getattr(written, "downstream_task_ids", ())):
         load = dag.task_dict.get(task_id)
-        if not isinstance(load, WebDataToTableOperator):
+        if getattr(load, "_run_path", "") != _LOAD:
             continue
         for one in as_list(load.path):
             is_output = getattr(one, "operator", None) is written and one.key in ("return_value", "path")
