@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, TableColumn
-from airflow_provider_webdata.results.tables.returned import FAILED
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -314,18 +313,40 @@ class Database(ABC):
         return loaded
 
     def _drop_duplicates(self, layout: Layout) -> int:
-        key, number = self.listed(layout.key), self.row_number
-        # A search result whose page failed does not replace one with its page.
-        failed = f"CASE WHEN {_MARK.name} = {FAILED} THEN 1 ELSE 0 END, " if layout.unreturned else ""
+        """Leave one row of each key in the temporary table, and return the number of the others."""
+        key, number, stage = self.listed(layout.key), self.row_number, self.stage
         [[duplicates]] = self.execute(
-            f"SELECT count(*) - (SELECT count(*) FROM (SELECT 1 FROM {self.stage} GROUP BY {key}) AS keys) "
-            f"FROM {self.stage}"
+            f"SELECT count(*) - (SELECT count(*) FROM (SELECT 1 FROM {stage} GROUP BY {key}) AS keys) FROM {stage}"
         ).fetchall()
-        if duplicates:
-            self.execute(
-                f"DELETE FROM {self.stage} WHERE {number} IN (SELECT number FROM (SELECT {number} AS number, "
-                f"row_number() OVER (PARTITION BY {key} ORDER BY {failed}{number} DESC) AS age FROM {self.stage}) "
-                "AS ranked "
-                "WHERE age > 1)"
-            )
+        if not duplicates:
+            return 0
+        # As if each item were loaded separately: the last one wins, but for what its page did not return.
+        marks = [f"min({_MARK.name}) OVER (PARTITION BY {key}) AS {_MARK.name}"] if layout.unreturned else []
+        several = f"({key}) IN (SELECT {key} FROM {stage} GROUP BY {key} HAVING count(*) > 1)"
+        merged = f"{stage}_merged"
+        names = self.listed(layout.names) + (f", {_MARK.name}" if layout.unreturned else "")
+        self.execute(
+            f"CREATE TEMPORARY TABLE {merged}{self.stage_ends} AS SELECT {names} FROM ("
+            f"SELECT {', '.join([*(self._last_value(name, layout) for name in layout.names), *marks])}, "
+            f"row_number() OVER (PARTITION BY {key} ORDER BY {number} DESC) AS webdata_age "
+            f"FROM {stage} WHERE {several}) AS ranked WHERE webdata_age = 1"
+        )
+        self.execute(f"DELETE FROM {stage} WHERE {several}")
+        self.execute(f"INSERT INTO {stage} ({names}) SELECT {names} FROM {merged}")
+        self.execute(f"DROP TABLE {merged}")
         return int(duplicates)
+
+    def _last_value(self, name: str, layout: Layout) -> str:
+        """Return the expression of a column's value in the last row of a key that has it."""
+        quoted = self.quoted(name)
+        lacking = [mark for mark, names in layout.unreturned.items() if name in names]
+        conditions = [
+            *([f"{quoted} IS NULL"] if name in layout.formats else []),
+            *([f"{_MARK.name} IN ({', '.join(map(str, lacking))})"] if lacking else []),
+        ]
+        if not conditions:
+            return quoted
+        return (
+            f"first_value({quoted}) OVER (PARTITION BY {self.listed(layout.key)} "
+            f"ORDER BY CASE WHEN {' OR '.join(conditions)} THEN 1 ELSE 0 END, {self.row_number} DESC) AS {quoted}"
+        )

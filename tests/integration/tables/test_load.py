@@ -1110,7 +1110,8 @@ def test_a_search_result_is_loaded_without_its_failed_page(
     assert database.rows("pages", *shown) == [
         ("https://river.example/1", "b", "north", "north", 200, "200"),
         ("https://river.example/2", "c", None, None, None, None),
-        ("https://river.example/3", "d", "north", "north", 200, "200"),
+        # The last result, and the last page that did not fail.
+        ("https://river.example/3", "e", "north", "north", 200, "200"),
     ]
     # A key of the page's own identifies no page that failed.
     assert loaded(result(4, "f", **bad), mode="replace", key="page_title")["loaded"] == 0
@@ -1158,6 +1159,31 @@ def test_a_format_that_was_not_returned_replaces_no_value(database: Target, tmp_
     loaded(page(1), table="history", mode="append", ti=ti)
     loaded({"summary": "s3", "metadata": titled("t")}, table="history", mode="append", ti=ti)
     assert first("history") == ("t", None, "s3", None, None, None)
+
+
+@each_way
+def test_files_loaded_together_are_loaded_as_one_after_another(database: Target, tmp_path: Path) -> None:
+    """Also with several items of a page in one file."""
+    days = [
+        [page(1, "a", summary="s", json={"name": "north", "rising": True}), page(2, "a")],
+        [page(1, "b"), page(1, json={"rising": False}), page(3, "a", json={"name": "west"})],
+        [{"summary": "s2", "metadata": page(1)["metadata"]}, page(3, "b"), page(3, "c", links=["l"])],
+    ]
+    paths = []
+    for number, pages in enumerate(days):
+        paths.append(str(tmp_path / f"{number}.parquet"))
+        with OutputFile(paths[-1], ResultSchema.of(LEVEL).columns("document")) as file:
+            file.write(pages)
+    for path in paths:
+        load(path, "single")
+    assert load(paths, "together").items() >= {"loaded": 3, "duplicates": 5}.items()
+    shown = ("source_url", "markdown", "summary", "json_name", "json_rising")
+    expected = [
+        ("https://river.example/1", "text", "s2", None, False),
+        ("https://river.example/2", "a", None, None, None),
+        ("https://river.example/3", "c", None, "west", None),
+    ]
+    assert database.rows("together", *shown) == database.rows("single", *shown) == expected
 
 
 @each_way
