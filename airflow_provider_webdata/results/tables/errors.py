@@ -49,6 +49,11 @@ _REASONS = tuple(
             f"Another program changed the table. Wait until it ends, {_TURNS}",
         ),
         (
+            'permission denied for database ("[^"]*")',
+            "As an administrator, run: GRANT CONNECT ON DATABASE {0} TO the login of the connection. Then clear the "
+            "task",
+        ),
+        (
             "read-?only (database|mode)|permission denied",
             "Let the worker write to the file and its folder, and open it without a read-only option, then clear the "
             "task",
@@ -136,7 +141,11 @@ def database_errors(failed: Callable[[], str], step: Callable[[], str] = lambda:
         # A value may contain escape sequences.
         reason = "".join(sign if sign.isprintable() else "\ufffd" for sign in reason)
         kind = TableError if is_final else LoadError
-        found = (advice for pattern, advice in _REASONS if pattern.search(first))
         raised = kind(f"{failed()}: {reason}")
-        raised.advice = step() or _STATES.get(state) or next(found, "")
+        raised.advice = step() or (_STATES.get(state, "") if state else _step_by_reason(first))
         raise raised from error
+
+
+def _step_by_reason(text: str) -> str:
+    found = ((pattern.search(text), step) for pattern, step in _REASONS)
+    return next((step.format(*match.groups()) for match, step in found if match), "")

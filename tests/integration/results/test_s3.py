@@ -177,7 +177,7 @@ def test_a_connection_that_exists(bucket):
 
 
 def test_nothing_is_written_to_find_out(s3_client, bucket):
-    """A probe would notify somebody, need the right to delete, and outlive a kill."""
+    """An object would notify somebody, and need the right to delete."""
     check_output(f"s3://results_s3@{bucket}/deep/er/x.jsonl")
     assert keys(s3_client, bucket) == []
     assert open_uploads(s3_client, bucket) == []
