@@ -71,7 +71,7 @@ _STEPS_BY_CODE = {
     "NoSuchBucket": "Create the bucket, or correct the path",
     "InvalidBucketName": "Correct the bucket's name",
     # s3fs raises FileNotFoundError, as for a bucket.
-    "NoSuchUpload": "Something aborted the upload, such as a rule of the bucket's lifecycle. Retry or clear the task",
+    "NoSuchUpload": "Something aborted the upload, such as a rule of the bucket's lifecycle; a new attempt begins another",
     **dict.fromkeys(
         (*_BAD_CREDENTIALS, "ExpiredToken", "InvalidToken", "TokenRefreshRequired"), _CREDENTIALS
     ),
@@ -108,7 +108,7 @@ def storage_error(url: object, error: Exception, what: str = "written") -> Excep
         numbers: dict[type, int] = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
         code = numbers.get(type(error))
     step = _STEPS_BY_CODE.get(_s3_code(error) or "") or _NEXT_STEPS.get(
-        code or 0, "Check that the storage is available, then retry or clear the task"
+        code or 0, "Check that the storage is available"
     )
     reason = plain_reason(error)
     kind = StorageError
