@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 ERRORS_KEY = "validationErrors"
 """The first column of an invalid item: its problems."""
 
-NOT_VALIDATED = "not validated: "
-"""Start of the only problem of a failed page."""
-
-MISSING_JSON = "json: missing from the page"
-"""The only problem of a page without `json`."""
-
 ERRORS = Column("validation_errors", (ERRORS_KEY,), "json")
 
 _MAX_PROBLEMS = 10

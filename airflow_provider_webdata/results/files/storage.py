@@ -71,7 +71,7 @@ _STEPS_BY_CODE = {
     "NoSuchBucket": "Create the bucket, or correct the path",
     "InvalidBucketName": "Correct the bucket's name",
     # s3fs raises FileNotFoundError, as for a bucket.
-    "NoSuchUpload": "Something aborted the upload, such as a rule of the bucket's lifecycle; a new attempt begins another",
+    "NoSuchUpload": "Something aborted the upload, such as a lifecycle rule of the bucket; a new attempt begins one",
     **dict.fromkeys(
         (*_BAD_CREDENTIALS, "ExpiredToken", "InvalidToken", "TokenRefreshRequired"), _CREDENTIALS
     ),

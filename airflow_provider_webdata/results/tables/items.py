@@ -25,12 +25,7 @@ from airflow_provider_webdata.results.files.formats import format_of, is_compres
 from airflow_provider_webdata.results.files.storage import storage_error, storage_errors, storage_path
 from airflow_provider_webdata.results.manifest.comparison import CHANGES
 from airflow_provider_webdata.results.manifest.urls import is_canonical
-from airflow_provider_webdata.results.result_schema import (
-    ERRORS,
-    ERRORS_KEY,
-    MISSING_JSON,
-    NOT_VALIDATED,
-)
+from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import url_column
 from airflow_provider_webdata.results.tombstones import MARK
@@ -44,6 +39,7 @@ if TYPE_CHECKING:
 
 _LINK = frozenset({"url", "title", "description", "change", "page"})
 _FLAT = frozenset({"id", "text", "digest"})
+_OF_A_PAGE = frozenset({"sourceURL", "statusCode", "scrapeId"})
 # Number of items from which the kind is detected.
 _PROBE = 100
 _DAMAGE = (ValueError, EOFError, gzip.BadGzipFile, zlib.error)
@@ -238,12 +234,9 @@ def _is_of_a_page(item: Any) -> bool:
     """Return whether an item with a schema is a page, or the mark of a removed one, and not extracted data itself."""
     if not isinstance(item, Mapping):
         return False
-    if "json" in item or MARK in item:
-        return True
-    problems = item.get(ERRORS_KEY)
-    return isinstance(problems, list) and str(next(iter(problems), "")).startswith(
-        (NOT_VALIDATED, MISSING_JSON)
-    )
+    metadata = item.get("metadata")
+    is_page = isinstance(metadata, Mapping) and not _OF_A_PAGE.isdisjoint(metadata)
+    return is_page or "json" in item or MARK in item
 
 
 def _of_run(item: Mapping[str, Any]) -> Row:

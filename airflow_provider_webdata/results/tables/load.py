@@ -184,8 +184,7 @@ def load_files(
                     )
                 database.execute(statement)
                 done.append(f"Created the table {table} with {len(made.columns)} columns")
-            if not replace:
-                database.check_key(made)
+            database.check_key(made)
             removed: dict[str, None] = {}
             rows = values_of(files, made, removed, delete=delete)
             if stamp:

@@ -16,8 +16,6 @@ from airflow_provider_webdata.results.provider_records import LABELS, is_error
 from airflow_provider_webdata.results.result_schema import (
     ERRORS,
     ERRORS_KEY,
-    MISSING_JSON,
-    NOT_VALIDATED,
     ResultSchema,
     requested_schema,
 )
@@ -145,7 +143,7 @@ def _failure(item: Any, kind: str) -> str | None:
     metadata = item.get("metadata") if kind not in (RECORDS, "generic") else None
     if not isinstance(metadata, Mapping) or not site_failed(metadata):
         return None
-    return f"{NOT_VALIDATED}{page_problem(metadata)}"[:_MAX_PROBLEM_LENGTH]
+    return f"not validated: {page_problem(metadata)}"[:_MAX_PROBLEM_LENGTH]
 
 
 def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
@@ -160,4 +158,4 @@ def _problems(item: Any, kind: str, schema: ResultSchema) -> list[str] | None:
         return problems
     if item.get("json") is not None:
         return schema.problems(item["json"], is_element=False)
-    return [MISSING_JSON] if isinstance(item.get("metadata"), Mapping) else None
+    return ["json: missing from the page"] if isinstance(item.get("metadata"), Mapping) else None

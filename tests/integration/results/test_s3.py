@@ -281,7 +281,7 @@ def test_an_upload_that_somebody_aborted(s3_client, bucket):
         s3_client.abort_multipart_upload(Bucket=bucket, Key="pages.jsonl", UploadId=upload["UploadId"])
 
     with pytest.raises(
-        StorageError, match=r"(?s)aborted the upload.*a new attempt begins another.*clear the task"
+        StorageError, match=r"(?s)aborted the upload.*a new attempt begins one.*clear the task"
     ) as error:
         with OutputFile(url, columns_of("document")) as file:
             file.write(abort())
