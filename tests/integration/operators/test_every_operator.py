@@ -158,7 +158,7 @@ def test_what_cannot_be_written_is_found_before_the_call(
         else value
         for option, value in UNWRITABLE[name].items()
     }
-    if not parameters(operator) >= given.keys():
+    if not given.keys() <= parameters(operator).keys():
         pytest.skip("it has no such option")
     made = task(operator, tmp_path, **given)
     if "full" in name:

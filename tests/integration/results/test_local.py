@@ -175,7 +175,7 @@ def test_a_name_that_is_too_long_is_found_before_its_folder_exists(tmp_path, nam
 def test_what_persists_has_its_own_next_step(tmp_path):
     (tmp_path / "x.jsonl").mkdir()
     (tmp_path / "file").touch()
-    steps = {"x.jsonl": "Correct the path", "file/x.jsonl": "Correct the path", "x" * 251 + ".csv": "Shorten"}
+    steps = {"x.jsonl": "Correct the path", "file/x.jsonl": "Correct the path", "x" * 252 + ".csv": "Shorten"}
     for name, step in steps.items():
         with pytest.raises(StorageError, match=f"(?s)cannot be written: .*{step}"):
             with OutputFile(f"{tmp_path}/{name}", COLUMNS) as file:
