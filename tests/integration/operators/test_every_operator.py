@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from airflow_provider_webdata.options import Quality
 from airflow_provider_webdata.results.errors import StorageError
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.support import direct
@@ -125,7 +126,7 @@ def full(*_: Any) -> None:
 
 
 LONG = "x" * 251
-QUALITY = {"min_items": 1}
+QUALITY = Quality(min_items=1)
 UNWRITABLE: dict[str, dict[str, Any]] = {
     "a long name": {"save_to": f"FOLDER/new/{LONG}.jsonl"},
     "a long name of the quarantine": {"save_to": f"FOLDER/new/{LONG[:245]}.jsonl", "quality": QUALITY},

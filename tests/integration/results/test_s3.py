@@ -14,6 +14,7 @@ from functools import cache
 import pyarrow.parquet as pq
 import pytest
 from botocore.exceptions import ClientError
+from s3fs.errors import translate_boto_error
 
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
@@ -270,23 +271,28 @@ def test_an_error_of_s3_has_its_own_next_step(refusing, code, step):
             file.write(ITEMS)
 
 
-def test_an_upload_that_somebody_aborted(refusing):
+def test_an_upload_that_somebody_aborted(s3_client, bucket, monkeypatch):
     """It has a bucket and needs no folder: a new attempt works."""
-    server, url = refusing("NoSuchUpload")
-    xml = {"content_type": "application/xml"}
-    begun, gone = answer(200, BEGUN, **xml), server._steps[0]
-    part = answer(200, "", headers={"ETag": '"e"'})
-    server._steps = [begun, gone, gone, begun, part, answer(200, "<R><ETag>e</ETag></R>", **xml)]
+    url = f"s3://results_s3@{bucket}/pages.jsonl"
+
+    def complete(_):
+        # What s3fs raises for the answer of S3; moto answers with status 500.
+        answered = {"Error": {"Code": "NoSuchUpload", "Message": "The upload does not exist"}}
+        raise translate_boto_error(ClientError(answered, "CompleteMultipartUpload"))
 
     def write():
         with OutputFile(url, columns_of("document")) as file:
             file.write(ITEMS)
 
-    with pytest.raises(StorageError, match=r"(?s)aborted the upload.*new attempt.*clear the task") as error:
-        write()
+    with monkeypatch.context() as patch:
+        patch.setattr("s3fs.core.S3File.commit", complete)
+        with pytest.raises(
+            StorageError, match=r"(?s)aborted the upload.*new attempt.*clear the task"
+        ) as error:
+            write()
     assert "Create" not in str(error.value)
     write()
-    assert [request.method for request in server.requests] == ["POST", "PUT", "DELETE", "POST", "PUT", "POST"]
+    assert keys(s3_client, bucket) == ["pages.jsonl"]
 
 
 def test_a_temporary_folder_that_cannot_be_written(s3_client, bucket, tmp_path, monkeypatch):
