@@ -114,6 +114,10 @@ class CallRun(Run):
         send = partial(getattr(self.hook, self.method or self.operation), request, extra_body=extra_body)
         return BilledCall(request, extra_body, send, partial(self.read, request))
 
+    def publish_nothing(self) -> Any:
+        """Publish the empty result of a task whose list of work is empty."""
+        raise NotImplementedError
+
     def read(self, request: Any, answer: Any) -> CallResult:
         """Log a response, and return its results.
 
@@ -147,11 +151,15 @@ class CallRun(Run):
         return self.ledger.held(self.operation, request, **priced), checked_extra_body(self.task, name)
 
     def call(self) -> Any:
-        """Make the call unless an earlier attempt stored its response; count and publish the response.
+        """Make the call unless an earlier attempt stored its response, or there is no work; publish the response.
 
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
         self.ledger.push_earlier()
+        if self.task._has_no_work():
+            self.log.info("%s is empty: no request is sent", self.task._work_list)
+            self.body = {}
+            return self.publish_nothing()
         call = self.billed_call()
         self.body = body = call.request.to_wire()
         wanted = {self.operation: body, "extra": call.extra_body, **call.inputs}

@@ -59,13 +59,8 @@ class ProviderRun(CallRun):
     operation = "provider"
     answer_model = ProviderResponse
 
-    def call(self) -> Any:
-        """Make the calls, unless there are none; see `CallRun.call`."""
-        if not self.task._has_no_work():
-            return super().call()
-        self.ledger.push_earlier()
-        self.log.info("calls is empty: no request is sent")
-        self.body = {}
+    def publish_nothing(self) -> Any:
+        """Publish the empty result of a task without calls."""
         summary: dict[str, Any] = {
             "scrape_id": None,
             "creditsUsed": 0,
