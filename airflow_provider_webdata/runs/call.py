@@ -108,15 +108,15 @@ class CallRun(Run):
         """The sent request, in wire form."""
         return request_body(self.task)
 
-    def nothing(self) -> CallResult | None:
-        """Return the result without a call if the arguments request nothing, else None."""
-        return None
-
     def billed_call(self) -> BilledCall:
         """Validate the arguments, and return the call to make."""
         request, extra_body = self.request(self.model)
         send = partial(getattr(self.hook, self.method or self.operation), request, extra_body=extra_body)
         return BilledCall(request, extra_body, send, partial(self.read, request))
+
+    def publish_nothing(self) -> Any:
+        """Publish the empty result of a task whose list of work is empty."""
+        raise NotImplementedError
 
     def read(self, request: Any, answer: Any) -> CallResult:
         """Log a response, and return its results.
@@ -151,15 +151,15 @@ class CallRun(Run):
         return self.ledger.held(self.operation, request, **priced), checked_extra_body(self.task, name)
 
     def call(self) -> Any:
-        """Make the call unless an earlier attempt stored its response; count and publish the response.
+        """Make the call unless an earlier attempt stored its response, or there is no work; publish the response.
 
         :raises CreditLimitError: the call may exceed `credit_limit`.
         """
         self.ledger.push_earlier()
-        if (nothing := self.nothing()) is not None:
+        if self.task._has_no_work():
+            self.log.info("%s is empty: no request is sent", self.task._work_list)
             self.body = {}
-            self.push(**nothing.pushed)
-            return self.publish(nothing.results, nothing.value)
+            return self.publish_nothing()
         call = self.billed_call()
         self.body = body = call.request.to_wire()
         wanted = {self.operation: body, "extra": call.extra_body, **call.inputs}

@@ -59,11 +59,8 @@ class ProviderRun(CallRun):
     operation = "provider"
     answer_model = ProviderResponse
 
-    def nothing(self) -> CallResult | None:
-        """Return an empty result if `calls` is empty, else None."""
-        if not self.task._has_no_work():
-            return None
-        self.log.info("calls is empty: no request is sent")
+    def publish_nothing(self) -> Any:
+        """Publish the empty result of a task without calls."""
         summary: dict[str, Any] = {
             "scrape_id": None,
             "creditsUsed": 0,
@@ -71,12 +68,9 @@ class ProviderRun(CallRun):
             "calls": [],
             "failed": 0,
         }
+        self.push(**{name: value for name, value in summary.items() if name != "calls"})
         key = _key_of(self.task.record_key or "url")
-        return CallResult(
-            Results([], KIND, summary, [], columns=record_columns([], LABELS), key=key),
-            Cost(0),
-            pushed={name: value for name, value in summary.items() if name != "calls"},
-        )
+        return self.publish(Results([], KIND, summary, [], columns=record_columns([], LABELS), key=key))
 
     def billed_call(self) -> BilledCall:
         """Look up the contracts, and return the calls in one request."""

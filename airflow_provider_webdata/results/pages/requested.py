@@ -23,7 +23,8 @@ _FIELDS = {
 _OF_TEXT = frozenset({"markdown", "summary", "json", "question"})
 """Formats that a file, such as a PDF, has too."""
 
-_WEB_TYPES = ("text/html", "application/xhtml")
+_WEB_TYPES = ("text/html", "application/xhtml", "application/octet-stream")
+"""Types of pages that have HTML, and the type that says nothing, as of an uploaded file."""
 
 
 class RequestedPages:
