@@ -1,7 +1,7 @@
 """What the state of `changes` knows of a page, and what a run makes of it.
 
 A page's version grows with each of its emissions, so that of two snapshots, and of two rows of a table, the greater one
-is right, whatever their order. See `docs/contributing/changes.md`.
+is right, whatever their order.
 """
 
 from __future__ import annotations
