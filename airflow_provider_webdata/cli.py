@@ -143,11 +143,6 @@ _COSTS_OUTPUT = _arg(
     default="table",
 )
 
-_REJECTED_PATH = _arg("path", help="Path or URL of the output, as the error of the task names it")
-_FORCE_PUBLISH = _arg(
-    "--force", help="Replace the output even if it is newer than the rejected results", action="store_true"
-)
-
 
 def get_commands() -> list[GroupCommand]:
     """Return the commands that Airflow's command line adds."""
@@ -158,7 +153,7 @@ def get_commands() -> list[GroupCommand]:
         args=(_OwnFlags(_SANDBOX),),
     )
     inbox = GroupCommand(name="inbox", help="Show and manage webhook deliveries", subcommands=_inbox())
-    subcommands = (_init(), _doctor(), _costs(), _publish(), inbox, sandbox)
+    subcommands = (_init(), _doctor(), _costs(), inbox, sandbox)
     return [GroupCommand(name="webdata", help="Tools for the web data service", subcommands=subcommands)]
 
 
@@ -197,17 +192,6 @@ def _costs() -> ActionCommand:
         f"task replaces its XComs. {NEEDS_DATABASE}",
         func=_command("costs.costs"),
         args=(_DAG_IDS, _DAYS, _SINCE, _UNTIL, _BY, _SPENDING_CONN_ID, _COSTS_OUTPUT, ARG_VERBOSE),
-    )
-
-
-def _publish() -> ActionCommand:
-    return ActionCommand(
-        name="publish",
-        help="Publish results that were rejected",
-        description="Replace a task's output with the results that its quality= rejected. Bills nothing. Run it where "
-        "the task writes: for local files, on the worker's machine.",
-        func=_command("publish.publish"),
-        args=(_REJECTED_PATH, _FORCE_PUBLISH, ARG_VERBOSE),
     )
 
 

@@ -136,9 +136,10 @@ class Quality(Option):
     All results of the run count, also those that `Changes` does not emit, and pages that an incremental crawl knows. A
     field is the path of a value in a result, such as `json.price`; `url` is the URL that a result has in all runs.
     Results that `credit_limit` cut short fail too (`unfinished`). If a condition fails, the task fails without a retry
-    and without another request: the file of `save_to` is unchanged, the results are beside it under
-    `<save_to>.rejected`, the manifest of `Changes` does not advance, and `airflow webdata publish <save_to>` accepts
-    them anyway. Without `save_to`, they are in the XCom of the failed task.
+    and without another request: the file of `save_to` is unchanged, the results are beside it in
+    `_<name>.rejected`, and the manifest of `Changes` does not advance. To accept them anyway, move that file to the
+    path of `save_to`, mark the task as success, and clear the tasks downstream. Without `save_to`, they are in the XCom
+    of the failed task.
 
     XCom `quality` has what was measured: `items`, `pages`, `blocked`, `coverage` (by field, 0 to 1),
     `credits_per_item`, `min_items`, the limit of `items` in this run, and `failed`, the conditions that failed. If the

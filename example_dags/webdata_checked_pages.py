@@ -1,7 +1,7 @@
 """Search and scrape every day, and replace yesterday's file only if today's pages meet the conditions.
 
-If they do not, the task fails and the file is unchanged. The rejected pages are in a file beside it. To accept them,
-run the command in the task's log, `airflow webdata publish ...`, and mark the task as success.
+If they do not, the task fails and the file is unchanged. The rejected pages are in a file beside it. To accept them, do
+what the task's log says: move that file, mark the task as success, and clear the tasks downstream.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
 
         :raises ArgumentError: a path is not a results file, or the list is empty.
         """
-        from airflow_provider_webdata.results.files.formats import QUARANTINE, SUFFIXES
+        from airflow_provider_webdata.results.files.formats import SUFFIXES
 
         given = [None] if self.path is None else as_list("path", self.path)
         paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]
@@ -162,8 +162,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
             raise ArgumentError(
                 f"path: {sources} has no file; set it to a path, or to the result of a task with save_to='file.jsonl'"
             )
-        readable = (*SUFFIXES, *(suffix + QUARANTINE for suffix in SUFFIXES))
-        if wrong := [path for path in paths if not path.endswith(readable)]:
+        if wrong := [path for path in paths if not path.endswith(SUFFIXES)]:
             raise ArgumentError(
                 f"path must name a file that ends in one of {', '.join(SUFFIXES)} (given: {wrong[0]!r})"
             )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import shlex
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -28,6 +27,7 @@ from airflow_provider_webdata.common.xcom_keys import (
     QUALITY,
     QUALITY_REJECTED,
 )
+from airflow_provider_webdata.results.files.formats import rejected_url
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.states.shortfalls import Shortfall, shortfalls
 from airflow_provider_webdata.ui.previews import total
@@ -130,9 +130,9 @@ class Rejected(NamedTuple):
     path: str
 
     @property
-    def command(self) -> str:
-        """The command that publishes the results."""
-        return f"airflow webdata publish {shlex.quote(self.path)}"
+    def rejected_path(self) -> str:
+        """Path of the rejected results."""
+        return rejected_url(self.path)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Results that fail their checks on a real Airflow: held back, billed once, and published by the command."""
+"""Results that fail their checks on a real Airflow: held back, billed once, and accepted by hand."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SITE = "https://checked.example/"
 CHALLENGE = "<title>Just a moment...</title><p>Verifying you are human. This may take a few seconds.</p>"
 
 
-def test_results_that_fail_are_held_back_until_they_are_published(
+def test_results_that_fail_are_held_back_until_they_are_accepted(
     stack: Stack, start: Callable[..., Run], sandbox: SandboxControl, tmp_path: Path
 ) -> None:
     path = tmp_path / "pages.jsonl"
@@ -45,9 +45,9 @@ def test_results_that_fail_are_held_back_until_they_are_published(
     assert path.read_bytes() == first
     assert run.xcom("crawl", "quality_rejected")["blocked"] == {"challenge": 1}
 
-    command = f"airflow webdata publish {path}"
-    assert command in log
-    assert f"Published {path}" in stack.command(*command.split()[1:])
+    rejected = path.with_name("_pages.jsonl.rejected")
+    assert f"{path} is unchanged, and the results are in {rejected}" in log
+    rejected.replace(path)
     assert len(path.read_text().splitlines()) == 5
     assert [entry.name for entry in tmp_path.iterdir()] == ["pages.jsonl"]
     stack.api.call(

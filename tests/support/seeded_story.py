@@ -16,6 +16,7 @@ from airflow_provider_webdata.base.failure_report import failure_report
 from airflow_provider_webdata.common.remedies import REMEDIES, advice_for
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
 from airflow_provider_webdata.results.errors import StorageError
+from airflow_provider_webdata.results.files.formats import rejected_url
 from airflow_provider_webdata.runs.failures import (
     AgentLimitError,
     CheckFailedError,
@@ -308,9 +309,9 @@ class Story:
                 for one in conditions
             )
             error = RejectedResultsError(
-                f"2 of 5 conditions failed: {text}. {path} is unchanged, and the results are in quarantine beside it "
-                f"(.rejected). To accept them anyway, run: airflow webdata publish {path}; to request them again, "
-                "clear the task"
+                f"2 of 5 conditions failed: {text}. {path} is unchanged, and the results are in {rejected_url(path)}. "
+                f"To accept them anyway, move that file to {path}, mark the task as success, and clear the tasks "
+                "downstream. To request them again, clear the task, which is billed"
             )
             xcoms["failure"] = self._failure(error)
             run.add("scrape_prices", 160, xcoms, state="failed", deferred=True, started={"job_id": job_id})

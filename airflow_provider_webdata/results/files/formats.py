@@ -17,9 +17,6 @@ from airflow_provider_webdata.results.errors import OutputError
 if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
 
-QUARANTINE = ".rejected"
-"""Suffix of a quarantined file, after its format's suffix; see `quarantine`."""
-
 _ROOM = "airflow_provider_webdata.results.files"
 
 
@@ -147,14 +144,22 @@ FORMATS = {
 SUFFIXES = tuple(FORMATS)
 
 
+def rejected_url(url: str) -> str:
+    """Return the URL of the file for rejected results, beside that of an output.
+
+    Readers of folders skip it, because its name begins with `_`.
+    """
+    folder, slash, name = url.rpartition("/")
+    return f"{folder}{slash}_{name}.rejected"
+
+
 def suffix_of(url: str) -> str:
     """Return the format suffix of a file's URL.
 
     :raises OutputError: the URL has no known suffix.
     """
-    plain = url.removesuffix(QUARANTINE)
     for suffix in SUFFIXES:
-        if plain.endswith(suffix) and not plain.endswith(f"/{suffix}"):
+        if url.endswith(suffix) and not url.endswith(f"/{suffix}"):
             return suffix
     raise OutputError(
         f"output must be a path or URL that ends in one of {', '.join(SUFFIXES)} (given: {url!r})"
@@ -171,4 +176,4 @@ def format_of(url: str) -> Format:
 
 def is_compressed(url: str) -> bool:
     """Return whether a file in one of the formats is compressed with gzip."""
-    return url.removesuffix(QUARANTINE).endswith(".gz")
+    return url.endswith(".gz")

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.columns import row_maker
-from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.files.formats import QUARANTINE, format_of, is_compressed
+from airflow_provider_webdata.results.files.formats import format_of, is_compressed, rejected_url
 from airflow_provider_webdata.results.files.storage import WholeFile, check_file, compressed, storage_path
 from airflow_provider_webdata.results.tombstones import marked
 
@@ -23,14 +22,10 @@ if TYPE_CHECKING:
 def check_output(url: str) -> None:
     """Check that a file can be written, where possible in advance; see `storage.check_file`.
 
-    :raises OutputError: the format or storage is unsupported on this worker, a package is missing, the name is that of
-        a quarantined file, or the file can never be written.
+    :raises OutputError: the format or storage is unsupported on this worker, a package is missing, or the file can
+        never be written.
     :raises StorageError: the file temporarily cannot be written.
     """
-    if url.endswith(QUARANTINE):
-        raise OutputError(
-            f"output must not end in {QUARANTINE}, the suffix of quarantined results; omit it (given: {url!r})"
-        )
     format_of(url).check()
     check_file(url)
 
@@ -40,8 +35,8 @@ class OutputFile:
 
     :param url: destination; see `storage_path`.
     :param columns: the columns of a table (`columns.columns_of`); a format without columns writes the items unchanged.
-    :param judged: True if `quarantine` may be called; see `storage.WholeFile`.
-    :ivar url: destination.
+    :param judged: True if `reject` may be called; see `storage.WholeFile`.
+    :ivar url: path or URL of the file.
     :ivar format: format of the file, by its suffix.
     :ivar count: number of items written so far.
     :raises OutputError: the format or storage is unsupported on this worker, or a package is missing.
@@ -52,6 +47,7 @@ class OutputFile:
         self.format = format_of(url)
         self.columns = tuple(columns)
         self.count = 0
+        self._is_compressed = is_compressed(url)
         self._file = WholeFile(storage_path(url), movable=judged)
         self._open = self._opened()
         self._writer: FormatWriter | None = None
@@ -70,7 +66,7 @@ class OutputFile:
     @contextmanager
     def _opened(self) -> Iterator[FormatWriter]:
         with self._file as file:
-            target = compressed(file) if is_compressed(self.url) else None
+            target = compressed(file) if self._is_compressed else None
             writer: FormatWriter = self.format.load("writer")(target or file, self.columns)
             yield writer
             writer.finish()
@@ -87,9 +83,10 @@ class OutputFile:
             self._writer.write(record)
             self.count += 1
 
-    def quarantine(self) -> None:
-        """Publish the file beside its destination, when the `with` block ends; see the module `quarantine`."""
-        self._file.path = storage_path(self.url + QUARANTINE)
+    def reject(self) -> None:
+        """Write the file beside its destination, when the `with` block ends."""
+        self.url = rejected_url(self.url)
+        self._file.path = storage_path(self.url)
 
     def __exit__(self, *error: Any) -> None:
         """Publish the file; after an error, drop it."""

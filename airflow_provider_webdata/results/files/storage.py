@@ -16,7 +16,6 @@ import secrets
 import shutil
 import stat
 import tempfile
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -301,39 +300,6 @@ class WholeFile:
 def compressed(file: WholeFile) -> gzip.GzipFile:
     """Return a gzip file that writes to an open file. It is deterministic: its header has no name and no time."""
     return gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0)
-
-
-def move_file(source: str, target: str) -> None:
-    """Move a file within a storage. A reader of the target sees the old file or the new one.
-
-    :param target: an existing file is replaced.
-    :raises FileNotFoundError: the source does not exist.
-    :raises StorageError: the file cannot be moved.
-    """
-    old, new = storage_path(source), storage_path(target)
-    with storage_errors(target):
-        if _is_local(new):
-            Path(old.path).replace(new.path)
-            _sync_folder(Path(new.path).parent)
-        else:
-            new.fs.cp_file(old.path, new.path)
-            new.fs.rm_file(old.path)
-
-
-def modified_at(url: str) -> datetime | None:
-    """Return when a file was last written, with a time zone; None if its storage does not know.
-
-    :raises FileNotFoundError: the file does not exist.
-    :raises StorageError: the storage failed.
-    """
-    path = storage_path(url)
-    with storage_errors(url, "read"):
-        try:
-            written: datetime = path.fs.modified(path.path)
-        except NotImplementedError:
-            path.fs.info(path.path)
-            return None
-    return written if written.tzinfo else written.replace(tzinfo=timezone.utc)
 
 
 @contextlib.contextmanager

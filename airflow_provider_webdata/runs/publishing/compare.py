@@ -66,8 +66,7 @@ class Compare(Step):
         known = self.folder.known_before(self.run, self._is_consumed)
         if known.ignored:
             self._log.warning(
-                "Downstream tasks have not succeeded in %s, or its rejected results were published, so this run emits "
-                "the same pages again",
+                "Downstream tasks have not succeeded in %s, so this run emits the same pages again",
                 ", ".join(known.ignored.values()),
             )
         if len(known.files) > 1:
@@ -204,14 +203,6 @@ class Compare(Step):
         """Return the counts."""
         return {"changes": self._summary}
 
-    def rejected(self, output: str) -> None:
-        """Write a manifest that later runs consider if the results are published after all."""
-        self._write(rejected_output=output)
-
-    def forget_rejected(self, output: str) -> None:
-        """Delete the manifests of rejected results that this run has deleted from an output's quarantine."""
-        self.folder.delete_rejected(output, self.known.ignored)
-
     def written(self) -> None:
         """Write the manifest of this run."""
         # Until the downstream tasks consume this run, the next one compares with the same files.
@@ -231,7 +222,7 @@ class Compare(Step):
                 removed,
             )
 
-    def _write(self, consumers: Iterable[str] = (), rejected_output: str | None = None) -> str:
+    def _write(self, consumers: Iterable[str]) -> str:
         return self.folder.write(
             self.run,
             self.known,
@@ -241,7 +232,6 @@ class Compare(Step):
             consumers,
             site=_canonical(self._site),
             removes=self._removes,
-            rejected_output=rejected_output,
         )
 
     def verdict(self) -> None:

@@ -13,7 +13,6 @@ from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.files.formats import QUARANTINE
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.pages.preview import ROWS, preview_row
@@ -156,7 +155,7 @@ class Publication:
 
         With a file, the items are written one at a time, and the XCom is the summary with `path`, `count`, and `bytes`.
         Otherwise it is the value that `value` returns, or the summary with `count` and the items under `data`; a
-        warning about a large XCom recommends `save_to`. Rejected results are written to the quarantine only.
+        warning about a large XCom recommends `save_to`. Rejected results are written beside the file.
 
         :param value: builds the XCom from the items and the summary, with `count`, `media`, ....
         """
@@ -188,9 +187,6 @@ class Publication:
             result = {**summary, "data": data} if build is None else build(data, summary)
             warn_if_large(result, self._log)
         if self.rejection is not None:
-            if self.written is not None:
-                for step in self._steps:
-                    step.rejected(self.written.url.removesuffix(QUARANTINE))
             return result
         annotate_outlets(self.context, summary)
         for step in self._steps:
@@ -220,15 +216,9 @@ class Publication:
             file.write(chain(first, items))
             self.rejection = self._judged(path)
             if self.rejection is not None:
-                file.quarantine()
+                file.reject()
         typed = () if file.format.columns is None else file.columns
-        self.written = WrittenFile(
-            path if self.rejection is None else path + QUARANTINE,
-            file.count,
-            file.bytes,
-            typed,
-            self.measurements,
-        )
+        self.written = WrittenFile(file.url, file.count, file.bytes, typed, self.measurements)
         self._log.info("Wrote %d results, %d bytes, to %s", file.count, file.bytes, self.written.url)
         return {"path": path, "count": file.count, "bytes": file.bytes}
 

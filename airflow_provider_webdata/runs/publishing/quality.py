@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,8 +13,7 @@ from airflow_provider_webdata.common.item_urls import is_cut, site_failed, url_o
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.xcom_keys import QUALITY, QUALITY_REJECTED
 from airflow_provider_webdata.hooks.task_metrics import count, gauge
-from airflow_provider_webdata.results.files.formats import QUARANTINE
-from airflow_provider_webdata.results.files.quarantine import discard, quarantined_at
+from airflow_provider_webdata.results.files.formats import rejected_url
 from airflow_provider_webdata.results.files.storage import check_file
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.lineage import Assertion, Measurements
@@ -27,7 +25,6 @@ from airflow_provider_webdata.runs.publishing.step import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import datetime
 
     from airflow.sdk import Context
 
@@ -65,8 +62,6 @@ class Measure(Step):
         self._compare = compare
         self._output = output
         self._pages = pages
-        self._rejected_at: datetime | None = None
-        """Time of the quarantine of an earlier attempt or run."""
         self._fields = [*(quality.coverage or ())]
         self._found: Counter[str] = Counter()
         """Counts: `items`, `known`, and `pages`."""
@@ -89,12 +84,10 @@ class Measure(Step):
     def prepare(self) -> None:
         """Fail if rejected results could not be written."""
         if self._output is not None and self.holds_back:
-            check_file(self._output + QUARANTINE, movable=True)
+            check_file(rejected_url(self._output), movable=True)
 
     def transform(self, results: Results) -> Results:
         """Return the results unchanged, and measure their items as they stream."""
-        if self._output is not None:
-            self._rejected_at = quarantined_at(self._output)
         return replace(results, items=self._measured(results))
 
     def _measured(self, results: Results) -> Iterator[Any]:
@@ -162,21 +155,16 @@ class Measure(Step):
         accept = (
             "The results are in XCom; to accept them anyway, mark the task as success"
             if url is None
-            else f"{url} is unchanged, and the results are in quarantine beside it ({QUARANTINE}). To accept them "
-            f"anyway, run: airflow webdata publish {shlex.quote(url)}"
+            else f"{url} is unchanged, and the results are in {rejected_url(url)}. To accept them anyway, move that "
+            f"file to {url}, mark the task as success, and clear the tasks downstream"
         )
         self._log.error("%s", accept)
         self._is_rejected = True
-        error = RejectedResultsError(f"{text}. {accept}; to request them again, clear the task")
+        error = RejectedResultsError(
+            f"{text}. {accept}. To request them again, clear the task, which is billed"
+        )
         error.reasons = self._pages.errors.reasons()
         return error
-
-    def written(self) -> None:
-        """Delete the quarantine that these results replace."""
-        if self._output is None or not discard(self._output, self._rejected_at):
-            return
-        if self._compare is not None:
-            self._compare.forget_rejected(self._output)
 
     @property
     def _failed(self) -> list[Assertion]:

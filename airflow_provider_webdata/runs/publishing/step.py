@@ -65,7 +65,7 @@ class Step:
 
     @property
     def holds_back(self) -> bool:
-        """True if the step may reject results, which then go to the quarantine."""
+        """True if the step may reject results, which are then written beside the output."""
         return False
 
     def prepare(self) -> None:
@@ -96,12 +96,6 @@ class Step:
     def shortfalls(self) -> Sequence[Shortfall]:
         """Return what the results lack because of this step, after the last item."""
         return ()
-
-    def rejected(self, output: str) -> None:
-        """Finish after rejected results are written to the quarantine of an output.
-
-        :param output: see `quarantine.publish`.
-        """
 
     def written(self) -> None:
         """Finish after all items are written."""

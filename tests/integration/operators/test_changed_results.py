@@ -23,8 +23,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Changes, Quality
-from airflow_provider_webdata.results.files.formats import SUFFIXES
-from airflow_provider_webdata.results.files.quarantine import publish
+from airflow_provider_webdata.results.files.formats import SUFFIXES, rejected_url
 from airflow_provider_webdata.runs.publishing.compare import Compare
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support import direct
@@ -199,23 +198,11 @@ def test_a_row_that_published_results_deleted_is_loaded_again(
     for _ in ("first", "cleared"):
         assert site.run(3, CRAWL, save_to=output, quality=Quality(min_items=50)).state == "failed"
     site.show(a="<p>first</p>")
-    assert site.crawl(4) == (counts(same=3, failed=1), []), "the results are in quarantine"
-    publish(output)
+    assert site.crawl(4) == (counts(same=3, failed=1), []), "the results are rejected"
+    Path(rejected_url(output)).replace(output)
     assert rows(Path(output)) == {"", "b"}
     assert night(5) == {"", "a", "b"}
     assert site.crawl(6) == (counts(same=3, failed=1), [])
-
-
-def test_rejected_results_that_the_next_run_replaced_change_nothing(site: Site, log: Any) -> None:
-    """At a fixed path, the next run deletes the quarantine, which is then no sign of a publication."""
-    output = str(site.folder / "pages.jsonl")
-    for day in (1, 2, 3, 4):
-        site.show(b="<p>broken</p>" if day == 2 else "<p>second</p>")
-        done = site.run(day, CRAWL, save_to=output, quality=Quality(min_items=50 if day == 2 else 1))
-        assert done.state == ("failed" if day == 2 else "success")
-        if day > 2:
-            assert done.xcom["changes"] == counts(same=3, failed=1)
-    assert "rejected results were published" not in log()
 
 
 def test_more_than_may_be_removed_is_kept(site: Site, log: Any) -> None:

@@ -129,7 +129,7 @@ LONG = "x" * 251
 QUALITY = Quality(min_items=1)
 UNWRITABLE: dict[str, dict[str, Any]] = {
     "a long name": {"save_to": f"FOLDER/new/{LONG}.jsonl"},
-    "a long name of the quarantine": {"save_to": f"FOLDER/new/{LONG[:245]}.jsonl", "quality": QUALITY},
+    "a long name for rejected results": {"save_to": f"FOLDER/new/{LONG[:245]}.jsonl", "quality": QUALITY},
     "a long name of a folder": {"media_to": f"FOLDER/new/{LONG}{LONG}"},
     "a long name of a state": {"changes": f"FOLDER/new/{LONG}{LONG}"},
     "a folder of the system": {"save_to": "/sys/kernel/webdata.jsonl"},

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,7 +16,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Quality
-from airflow_provider_webdata.results.files.quarantine import publish
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.integration.results.conftest import CONNECTION, bucket, s3_client, s3_connection, s3_server
 from tests.support import direct
 from tests.support.dag_runner import Airflow, dag_runner
@@ -72,7 +75,7 @@ CALLS: dict[str, tuple[Any, dict[str, Any], str, int]] = {
 
 @pytest.mark.parametrize("name", CALLS)
 def test_rejected_results_are_billed_once(here: SandboxServer, name: str) -> None:
-    """They are delivered to the quarantine: nothing is kept for a retry, of which there is none."""
+    """They are written beside the file: nothing is kept for a retry, of which there is none."""
     here.control.set_page(SITE, "<title>Page not found</title><p>Oops.</p>")
     operator, arguments, path, price = CALLS[name]
     store = direct.StateStore()
@@ -129,9 +132,45 @@ def test_in_an_object_store(here: SandboxServer, s3_client: Any, bucket: str) ->
     assert run(Quality()).state == "success"
     assert keys() == ["found/all.jsonl"]
     assert run(Quality(min_items=4)).state == "failed"
-    assert keys() == ["found/all.jsonl", "found/all.jsonl.rejected"]
-    publish(url)
-    assert keys() == ["found/all.jsonl"]
+    assert keys() == ["found/_all.jsonl.rejected", "found/all.jsonl"]
+
+
+def test_rejected_results_are_accepted_by_hand_and_loaded(
+    here: SandboxServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the error says: move the file, and run the tasks downstream, which read what the failed task pushed."""
+    connection = {"conn_type": "sqlite", "host": str(tmp_path / "pages.db")}
+    monkeypatch.setenv("AIRFLOW_CONN_PAGES", json.dumps(connection))
+    urls = [f"{SITE}{number}" for number in range(3)]
+    for url in urls:
+        here.control.set_page(url, f"<p>{url}</p>")
+
+    def scraped(count: int, quality: Quality) -> direct.Outcome:
+        task = WebDataBatchScrapeOperator(
+            task_id="t",
+            urls=urls[:count],
+            save_to=str(tmp_path / "pages.jsonl"),
+            quality=quality,
+            poll_interval=1,
+            deferrable=False,
+        )
+        return direct.run(task)
+
+    def loaded(done: direct.Outcome) -> int:
+        # A failed task pushes what it would have returned.
+        path = done.xcom.get("return_value", done.value)
+        task = WebDataToTableOperator(task_id="l", path=path, table="pages", conn_id="pages", mode="replace")
+        return int(direct.run(task).value["loaded"])
+
+    assert loaded(scraped(3, Quality())) == 3
+    rejected = scraped(2, Quality(min_items=3))
+    assert rejected.state == "failed"
+    assert (rejected.xcom["path"], rejected.xcom["count"]) == (str(tmp_path / "pages.jsonl"), 2)
+    assert loaded(rejected) == 3
+    text = " ".join(str(rejected.error).split())
+    [(source, target)] = re.findall(r"results are in (\S+)\. .*, move that file to ([^ ,]+),", text)
+    Path(source).replace(target)
+    assert loaded(rejected) == 2
 
 
 def test_results_of_unfinished_work_are_rejected(here: SandboxServer) -> None:

@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.results.columns import EXTRA, Column, columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
-from airflow_provider_webdata.results.files.formats import FORMATS, QUARANTINE, SUFFIXES
+from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES, rejected_url
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
 from airflow_provider_webdata.results.files.storage import check_file, check_folder
 from airflow_provider_webdata.results.tables.items import ResultsFile
@@ -165,11 +165,11 @@ def test_a_name_that_is_too_long_is_found_before_its_folder_exists(tmp_path, nam
     """Only a folder that exists rejects it."""
     with pytest.raises(OutputError, match="File name too long"):
         check_output(f"{tmp_path}/new/{name}")
-    # The quarantine's name is longer than that of the output.
+    # The name for rejected results is longer than that of the output.
     path = f"{tmp_path}/other/{'x' * 245}.jsonl"
     check_output(path)
     with pytest.raises(OutputError, match="File name too long"):
-        check_file(path + QUARANTINE, movable=True)
+        check_file(rejected_url(path), movable=True)
 
 
 def test_what_persists_has_its_own_next_step(tmp_path):

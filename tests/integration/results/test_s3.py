@@ -19,7 +19,6 @@ from s3fs.errors import translate_boto_error
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.errors import OutputError, StorageError
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
-from airflow_provider_webdata.results.files.quarantine import discard, publish, quarantined_at
 from airflow_provider_webdata.results.files.storage import check_file
 from tests.support.fault_server import FaultServer, answer
 from tests.support.tables import each_row
@@ -144,19 +143,12 @@ def test_killed_while_writing(s3_client, bucket, s3_connection, warm, tmp_path):
         stored(s3_client, bucket, "killed.jsonl")
 
 
-def test_publishing(s3_client, bucket):
-    url = f"s3://results_s3@{bucket}/run.jsonl"
+def test_rejected_results(s3_client, bucket):
+    url = f"s3://results_s3@{bucket}/found/run.jsonl"
     with OutputFile(url, columns_of("document"), judged=True) as file:
         file.write(ITEMS[:1])
-        file.quarantine()
-    publish(url)
-    assert keys(s3_client, bucket) == ["run.jsonl"]
-    with pytest.raises(OutputError, match=r"run\.jsonl\.rejected does not exist"):
-        publish(url)
-    assert quarantined_at(url) is None
-    s3_client.put_object(Bucket=bucket, Key="run.jsonl.rejected", Body=b"")
-    assert discard(url, quarantined_at(url))
-    assert keys(s3_client, bucket) == ["run.jsonl"]
+        file.reject()
+    assert keys(s3_client, bucket) == ["found/_run.jsonl.rejected"]
 
 
 def test_no_such_bucket(bucket):

@@ -574,9 +574,9 @@ def test_the_tab_of_a_rejected_task_begins_with_the_verdict(pages: Pages) -> Non
     text = pages.get("/task", dag_id=FAILED_DAG, run_id="run", task_id="crawl").text
     cells = re.findall(r"<td[^>]*>(.*?)</td>", text)
     assert cells[:4] == ["min_items", "at least 20", "3", "30"]
-    assert re.search(r"<dt>Rejected</dt><dd><code>s3://bucket/the pages.jsonl.rejected<", text)
+    assert re.search(r"<dt>Rejected</dt><dd><code>s3://bucket/_the pages.jsonl.rejected<", text)
     assert re.search(r"<dt>Last good</dt><dd><code>s3://bucket/the pages.jsonl<", text)
-    assert "airflow webdata publish &#39;s3://bucket/the pages.jsonl&#39;</pre>" in text
+    assert "move the first file to the path of the second" in text
     # The job completed, and the file is of an earlier run.
     assert "task/job" not in text
     assert "<dt>File" not in text

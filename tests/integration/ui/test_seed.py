@@ -278,7 +278,7 @@ def test_the_tab_of_a_task_begins_with_why_it_failed(wide: Page, full: Full) -> 
     opened_page(page, full.task_page("competitor_prices", "scrape_prices"))
     expect(box).to_contain_text("Rejected: 2 conditions failed")
     expect(box.locator("tbody tr")).to_have_count(2)
-    for text in ("Expected", "Got", "Last runs", "latest.jsonl.rejected", "Last good"):
+    for text in ("Expected", "Got", "Last runs", "_latest.jsonl.rejected", "Last good"):
         expect(box).to_contain_text(text)
     expect(first).to_have_class("problem")
     expect(page.locator("h1 .badge")).to_have_text("Failed")

@@ -1,11 +1,9 @@
-"""Results that are checked before they are committed: each check, the quarantine, and how it is published."""
+"""Results that are checked before they are published: each check, and where rejected results go."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
-from argparse import Namespace
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,19 +13,14 @@ import pytest
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.observability.stats import Stats
 
-from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.options import Changes, Quality
-from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.files.quarantine import publish
-from airflow_provider_webdata.results.tables.items import ResultsFile
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
-from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support.direct import TaskInstance, context_of
 from tests.support.service import connection_text
 from tests.support.tables import each_row
@@ -121,13 +114,14 @@ def test_a_check_that_fails(tmp_path: Path, quality: Quality, items: list[Any], 
     path.write_text("old")
     error, xcom, run = delivered(items, quality=quality, save_to=str(path), earlier=BEFORE)
     assert message in str(error)
-    assert (
-        f"run: airflow webdata publish '{run.publication.path}'; to request them again, clear the task.\n"
-        in str(error)
-    )
+    rejected = path.with_name("_found.jsonl.rejected")
+    text = " ".join(str(error).split())
+    assert f"{path} is unchanged, and the results are in {rejected}" in text
+    assert f"move that file to {path}, mark the task as success, and clear the tasks downstream" in text
+    assert "To request them again, clear the task, which is billed" in text
     assert path.read_text() == "old"
-    quarantined = (tmp_path / "with space" / "found.jsonl.rejected").read_text().splitlines()
-    assert [json.loads(line) for line in quarantined] == items
+    assert run.publication.path == str(path)
+    assert [json.loads(line) for line in rejected.read_text().splitlines()] == items
     assert xcom["return_value"]["count"] == xcom["quality_rejected"]["items"] == len(items)
     assert len(xcom["quality_rejected"]["failed"]) == str(error).count(": expected")
     assert "quality" not in xcom
@@ -237,41 +231,8 @@ def test_the_manifest_knows_the_run_before_and_does_not_advance(tmp_path: Path) 
     day = DAY + timedelta(days=8)
     fresh = [page(0, markdown="A kettle of copper, 1.7 l.")]
     assert delivered(fresh, day=day, known=known, **options)[0]["quality"]["items"] == 9
-    # The last run has replaced the rejected results.
+    # Rejected runs write none.
     assert len([*(tmp_path / "seen").glob("*.jsonl.gz")]) == 4
-
-
-def test_newer_results_are_not_replaced_by_older_ones(tmp_path: Path) -> None:
-    """Whether a later run without checks or a later day wrote them."""
-    output = tmp_path / "found.jsonl"
-    rejected = tmp_path / "found.jsonl.rejected"
-    delivered(PAGES[:3], save_to=str(output))
-    delivered(PAGES[:1], save_to=str(output), quality=2)
-    os.utime(rejected, (1, 1))
-    delivered(PAGES[:5], save_to=str(output), day=DAY + timedelta(days=1))
-    before = output.read_bytes(), rejected.read_bytes()
-    with pytest.raises(OutputError, match=r"after the rejected results .1970-01-01[\s\S]*add --force"):
-        publish(str(output))
-    assert (output.read_bytes(), rejected.read_bytes()) == before
-    publish(str(output), force=True)
-    assert output.read_bytes() == before[1]
-    assert not rejected.exists()
-
-
-def test_later_results_replace_the_quarantine(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    caplog.set_level("INFO")
-    output = str(tmp_path / "found.jsonl")
-    delivered(PAGES, quality=11, save_to=output)
-    assert [*tmp_path.rglob("*.rejected")]
-    delivered(PAGES[:1], quality=1, save_to=output)
-    assert not [*tmp_path.rglob("*.rejected")]
-    assert "Deleted the rejected results of an earlier attempt or run" in caplog.text
-
-
-@each_row("path", ["", " ", "{0}", "{0}/", "{0}/prices", ".rejected"])
-def test_only_an_output_can_be_published(tmp_path: Path, path: str) -> None:
-    with pytest.raises(OutputError, match=r"is not the path of an output\.\sSpecify a file such as"):
-        publish(path.format(tmp_path))
 
 
 def test_runs_with_the_same_output_keep_their_own_results(tmp_path: Path) -> None:
@@ -292,38 +253,14 @@ def test_runs_with_the_same_output_keep_their_own_results(tmp_path: Path) -> Non
     # Once: the XComs of all runs are not read where the newest is enough.
     assert [type(error) for error in rejected] == [AirflowFailException]
     assert len((tmp_path / "found.jsonl").read_text().splitlines()) == 10
-    assert len((tmp_path / "found.jsonl.rejected").read_text().splitlines()) == 1
+    assert len((tmp_path / "_found.jsonl.rejected").read_text().splitlines()) == 1
 
 
-@pytest.mark.parametrize("name", ["found.jsonl.rejected", f"{'x' * 245}.jsonl"], ids=["name", "length"])
-def test_a_quarantine_that_cannot_be_written_is_refused_before_it_bills(tmp_path: Path, name: str) -> None:
-    run = WebDataCrawlOperator(**CRAWL, quality=1, save_to=str(tmp_path / name))._new_run(
-        context(TaskInstance())
-    )
-    with pytest.raises(AirflowFailException, match=r"must not end in \.rejected|File name too long"):
+def test_a_name_that_is_too_long_for_rejected_results_is_refused_before_it_bills(tmp_path: Path) -> None:
+    path = str(tmp_path / f"{'x' * 245}.jsonl")
+    run = WebDataCrawlOperator(**CRAWL, quality=1, save_to=path)._new_run(context(TaskInstance()))
+    with pytest.raises(AirflowFailException, match="File name too long"):
         run.prepare_publication()
-
-
-def test_quarantined_results_can_be_read(tmp_path: Path) -> None:
-    path = f"{tmp_path}/found.jsonl.gz"
-    delivered(PAGES, quality=11, save_to=path)
-    load = WebDataToTableOperator(task_id="t", path=f"{path}.rejected", table="t", conn_id="c")
-    with ResultsFile(*load._paths()) as file:
-        assert len([*file.rows()]) == 10
-
-
-def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (command,) = (found for found in get_commands()[0].subcommands if found.name == "publish")
-    path = tmp_path / "found.jsonl"
-    delivered(PAGES, quality=11, save_to=str(path))
-    assert not path.exists()
-    command.func(Namespace(path=str(path), force=False, verbose=False))  # type: ignore[union-attr]
-    assert len(path.read_text().splitlines()) == 10
-    assert f"Published {path}" in capsys.readouterr().out
-    with pytest.raises(
-        SystemExit, match=r"found\.jsonl was not published: .*found\.jsonl\.rejected does not exist"
-    ):
-        command.func(Namespace(path=str(path), force=False, verbose=False))  # type: ignore[union-attr]
 
 
 def test_checks_are_the_first_reason_for_a_failure(tmp_path: Path) -> None:
@@ -442,17 +379,3 @@ def test_no_message_has_a_secret_of_a_url(
     assert [text for text in texts if "hush" in text] == []
     [summary] = run.publication.media.summary().values()
     assert summary["errors"][0].startswith("screenshot of https://me:***@a.example/?access_token=*** ")
-
-
-def test_a_publication_that_was_interrupted_continues(tmp_path: Path) -> None:
-    """An object store copies, and then deletes."""
-    output, rejected = tmp_path / "pages.jsonl", tmp_path / "pages.jsonl.rejected"
-    for file in (output, rejected):
-        file.write_text("new")
-    os.utime(rejected, (1, 1))
-    publish(str(output))
-    assert not rejected.exists()
-    rejected.write_text("old")
-    os.utime(rejected, (0, 0))
-    with pytest.raises(OutputError, match="--force"):
-        publish(str(output))
