@@ -192,8 +192,10 @@ class WebDataBatchSearchOperator(
         whole_number("max_concurrency", self.max_concurrency)
         if isinstance(self.queries, str) and is_literal(self.queries):
             as_list("queries", self.queries)
-            if not self.queries.strip():
-                raise ArgumentError("queries is an empty text. Pass a list, which may be empty")
+        if self.queries is None or str(self.queries).strip() in {"", "None", "null"}:
+            raise ArgumentError(
+                f"queries has no value (given: {self.queries!r}). Pass a list, which may be empty"
+            )
         if is_literal(self.max_error_ratio):
             number("max_error_ratio", self.max_error_ratio, 1)
 

@@ -138,9 +138,12 @@ class LoadRun:
             )
         if loaded.failed_pages:
             log.warning(
-                "%d failed pages were not loaded into %s. Rows of earlier loads keep their content",
+                "%d failed pages were not loaded into %s. %s",
                 loaded.failed_pages,
                 table,
+                "Their rows are gone, because mode='replace' keeps only the rows of the files"
+                if self.task.mode == "replace"
+                else "Rows of earlier loads keep their content",
             )
         log.info(
             "Loaded %d rows into %s, and deleted %d rows of removed pages",

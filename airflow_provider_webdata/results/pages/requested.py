@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.manifest.urls import canonical_url
-from airflow_provider_webdata.results.pages.visible_text import TEXT_FORMATS
+from airflow_provider_webdata.results.pages.visible_text import TEXT_FORMATS, is_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
 _FIELDS = {
     **{
@@ -23,15 +23,12 @@ _FIELDS = {
 _OF_TEXT = frozenset({"markdown", "summary", "json", "question"})
 """Formats that a file, such as a PDF, has too."""
 
-_WEB_TYPES = ("text/html", "application/xhtml", "application/octet-stream")
-"""Types of pages that have HTML, and the type that says nothing, as of an uploaded file."""
-
 
 class RequestedPages:
     """The pages of a batch that were requested, and neither returned nor reported as failed.
 
-    A server may rewrite URLs, so that a page has none of the requested ones. Such a page may be any of those that seem
-    to be missing, and makes up for one of them. A page that is returned twice does not.
+    A server may rewrite URLs, or return the page that several requested URLs lead to under one of them. So a page that
+    has no requested URL, or one that another page has, may be any of those that seem to be missing.
 
     :param urls: the requested URLs.
     :param dropped: those that the service did not accept.
@@ -41,8 +38,7 @@ class RequestedPages:
         self._is_found = dict.fromkeys(map(canonical_url, urls), False)
         for url in dropped:
             self._is_found.pop(canonical_url(url), None)
-        self._others: set[str] = set()
-        self._unnamed = 0
+        self._others = 0
 
     def __len__(self) -> int:
         return len(self._is_found)
@@ -54,24 +50,21 @@ class RequestedPages:
         """
         if not self._is_found:
             return
-        keys = [canonical_url(url) for url in urls if isinstance(url, str) and url]
-        for key in keys:
-            if key in self._is_found:
+        for url in urls:
+            key = canonical_url(url) if isinstance(url, str) else None
+            if key is not None and self._is_found.get(key) is False:
                 self._is_found[key] = True
                 return
-        if not keys:
-            self.add_unnamed()
-        elif len(self._others) < len(self):
-            self._others.add(keys[0])
+        self._others += 1
 
-    def add_unnamed(self, number: int = 1) -> None:
+    def add_unnamed(self, number: int) -> None:
         """Add pages whose URLs are unknown."""
-        self._unnamed += number
+        self._others += number
 
     def missing(self) -> tuple[int, list[str]]:
         """Return the number of missing pages, and the requested URLs that no page had, among which they are."""
         left = [key for key, is_found in self._is_found.items() if not is_found]
-        return max(0, len(left) - len(self._others) - self._unnamed), left
+        return max(0, len(left) - self._others), left
 
 
 class RequestedFormats:
@@ -102,8 +95,8 @@ class RequestedFormats:
             return
         left = [name for name in self.names if name not in self._found]
         self._found.update(name for name in left if page.get(_FIELDS[name]) is not None)
-        is_file = _is_file(page.get("metadata"))
-        self._possible.update(name for name in left if not is_file or name in self._of_files)
+        of_file = is_file(page.get("metadata"))
+        self._possible.update(name for name in left if not of_file or name in self._of_files)
 
     def missing(self) -> list[str]:
         """Return the formats that no page has, although a page should."""
@@ -115,8 +108,8 @@ class RequestedFormats:
         return bool(self._possible) and not self._found
 
 
-def text_requested(body: Mapping[str, Any], kind: str) -> bool | None:
-    """Return whether a request names a format that is the text of its pages; None if it is unknown.
+def text_formats(body: Mapping[str, Any], kind: str) -> Collection[str] | None:
+    """Return the requested formats that are the text of a page; None if the request is unknown.
 
     :param body: the request in wire form; empty if it is unknown.
     :param kind: of the results; see `results.columns.columns_of`.
@@ -127,20 +120,11 @@ def text_requested(body: Mapping[str, Any], kind: str) -> bool | None:
         return None
     formats = options.get("formats")
     if formats is None:
-        return True
+        return ("markdown",)
     names = [wanted.get("type") if isinstance(wanted, Mapping) else wanted for wanted in formats]
-    return any(name in TEXT_FORMATS for name in names)
+    return [name for name in names if name in TEXT_FORMATS]
 
 
 def _parses_pdfs(parsers: Any) -> bool:
     types = [item.get("type") if isinstance(item, Mapping) else item for item in parsers or ()]
     return "pdf" in types
-
-
-def _is_file(metadata: Any) -> bool:
-    if not isinstance(metadata, Mapping):
-        return False
-    kind = metadata.get("contentType")
-    return type(metadata.get("numPages")) is int or (
-        isinstance(kind, str) and "/" in kind and not kind.strip().lower().startswith(_WEB_TYPES)
-    )

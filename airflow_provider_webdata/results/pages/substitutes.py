@@ -7,7 +7,7 @@ page: an article about CAPTCHAs is long. `docs/contributing/substitutes.md` list
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -70,11 +70,11 @@ def is_page(item: Any) -> bool:
     return isinstance(item, Mapping) and isinstance(item.get("metadata"), Mapping)
 
 
-def substitute_kind(item: Mapping[str, Any], *, text_requested: bool | None = None) -> Kind | None:
+def substitute_kind(item: Mapping[str, Any], *, text_formats: Collection[str] | None = None) -> Kind | None:
     """Return the kind of page that a site showed in place of the requested one, or None.
 
     :param item: a page as the service returned it: `metadata`, and if requested `markdown`, `html`, or `rawHtml`.
-    :param text_requested: see `visible_text.is_empty`.
+    :param text_formats: see `visible_text.is_empty`.
     """
     metadata: Mapping[str, Any] = item["metadata"]
     if site_failed(metadata):
@@ -86,7 +86,7 @@ def substitute_kind(item: Mapping[str, Any], *, text_requested: bool | None = No
     is_long = isinstance(markdown, str) and len(markdown) > 4 * MAX_CHARACTERS
     if not is_long and (kind := _by_phrase(item, metadata)):
         return kind
-    return "shell" if is_empty(item, text_requested=text_requested) else None
+    return "shell" if is_empty(item, text_formats=text_formats) else None
 
 
 def _by_phrase(item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Kind | None:

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from html import unescape
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection
 
 TEXT_FORMATS = ("markdown", "html", "rawHtml", "summary")
 """Formats that are the text of a page."""
+
+_OF_FILES = frozenset({"markdown", "summary"})
+_WEB_TYPES = ("text/html", "application/xhtml", "application/octet-stream")
+"""Types of pages that have HTML, and the type that says nothing, as of an uploaded file."""
 
 MAX_HTML = 200_000
 """Characters of HTML that are examined."""
@@ -38,22 +43,39 @@ _TAG = re.compile(r"<[^<>]*>")
 _HIDING_TAG = re.compile(r"<(/?)(script|style|template|svg|title)(?=[\s/>])[^<>]*>", re.IGNORECASE)
 
 
-def is_empty(item: Mapping[str, Any], *, text_requested: bool | None = None) -> bool:
+def is_file(metadata: Any) -> bool:
+    """Return whether a page is a file, such as a PDF, which has no HTML.
+
+    :param metadata: metadata of the page.
+    """
+    if not isinstance(metadata, Mapping):
+        return False
+    kind = metadata.get("contentType")
+    return type(metadata.get("numPages")) is int or (
+        isinstance(kind, str) and "/" in kind and not kind.strip().lower().startswith(_WEB_TYPES)
+    )
+
+
+def is_empty(item: Mapping[str, Any], *, text_formats: Collection[str] | None = None) -> bool:
     """Return whether a page should have a text, but has none or only one that asks to wait.
 
     The length of a text, its language, and its script do not matter. Alternative texts of images and texts of links
     count; punctuation and addresses alone do not.
 
     :param item: a page as the service returned it.
-    :param text_requested: whether the request names a format in `TEXT_FORMATS`. None: unknown; then a page with one of
-        these fields, or without any content, should have a text.
+    :param text_formats: the requested formats among `TEXT_FORMATS`. None: unknown; then a page with one of these
+        fields, or without any content, should have a text.
     """
-    if text_requested is None:
+    if text_formats is None:
         others = (value for name, value in item.items() if name not in _NO_CONTENT)
-        text_requested = any(name in item for name in TEXT_FORMATS) or all(value is None for value in others)
+        should = any(isinstance(item.get(name), str) for name in TEXT_FORMATS) or all(
+            value is None for value in others
+        )
+    else:
+        should = any(name in _OF_FILES or not is_file(item.get("metadata")) for name in text_formats)
     # If there is markdown, it is the text of the page: HTML also has navigation and notices.
     names = ("markdown",) if isinstance(item.get("markdown"), str) else TEXT_FORMATS
-    return text_requested and not any(_has_content(name, item.get(name)) for name in names)
+    return should and not any(_has_content(name, item.get(name)) for name in names)
 
 
 def has_text(text: str) -> bool:

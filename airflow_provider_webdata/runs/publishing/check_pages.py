@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import UnsupportedError
+from airflow_provider_webdata.api.errors import UnsupportedError, trimmed
 from airflow_provider_webdata.api.servers import missing_part
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.columns import kind_of_source
-from airflow_provider_webdata.results.pages.requested import RequestedFormats, text_requested
+from airflow_provider_webdata.results.pages.requested import RequestedFormats, text_formats
 from airflow_provider_webdata.results.pages.substitutes import is_page
 from airflow_provider_webdata.runs.publishing.page_errors import PageErrors
 from airflow_provider_webdata.runs.publishing.step import Step
 from airflow_provider_webdata.states.shortfalls import Shortfall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from airflow_provider_webdata.api.config import ClientConfig
     from airflow_provider_webdata.runs.publishing.step import Results
@@ -49,6 +49,7 @@ class CheckPages(Step):
         self._client = client
         self._log = log
         self._formats = RequestedFormats({}, ())
+        self._is_job = False
         self._missing: list[str] = []
         self.errors = PageErrors()
 
@@ -57,18 +58,19 @@ class CheckPages(Step):
         if results.kind not in _KINDS:
             return results
         if results.errors is not None:
+            self._is_job = True
             self.errors = results.errors
         return replace(results, items=self._counted(results))
 
     def _counted(self, results: Results) -> Iterator[Any]:
         is_document = results.kind == "document"
-        wants_text = self.text_requested(results.kind)
+        texts = self.text_formats(results.kind)
         if self._request is not None:
             # A search scrapes nothing by default.
             self._formats = RequestedFormats(self._request(), ("markdown",) if is_document else ())
         for item in results.items:
             if is_document or is_page(item):
-                if self.errors.add_document(item, text_requested=wants_text):
+                if self.errors.add_document(item, text_formats=texts):
                     self._formats.add(item)
             elif _may_be_scraped(item, results.kind):
                 # A server that does not scrape the results of a search returns them without metadata.
@@ -76,12 +78,12 @@ class CheckPages(Step):
             yield item
         self._missing = self._formats.missing()
 
-    def text_requested(self, kind: str) -> bool | None:
-        """Return whether the pages should have a text; None if the request is unknown.
+    def text_formats(self, kind: str) -> Collection[str] | None:
+        """Return the requested formats that are the text of a page; None if the request is unknown.
 
         :param kind: of the results.
         """
-        return None if self._request is None else text_requested(self._request(), kind)
+        return None if self._request is None else text_formats(self._request(), kind)
 
     def shortfalls(self) -> Sequence[Shortfall]:
         """Return the numbers of failed, empty, and cut pages, and of formats that no page has."""
@@ -109,28 +111,35 @@ class CheckPages(Step):
             self._log.warning(
                 "To read more, raise maxPages of the PDF parser in parsers; with credit_limit, the task may have set it"
             )
-        if self._missing and not self._formats.lacks_all:
+        if self._missing and not self._fails:
             self._log.warning(
-                "No page has the requested formats %s, which the server does not return: %s",
+                "No page has the requested formats %s. The server is %s; its first warning: %s",
                 ", ".join(self._missing),
                 self._server,
+                trimmed(errors.first_warning or "none"),
             )
 
     def verdict(self) -> None:
-        """Fail the task if its pages have none of the requested formats.
+        """Fail the task if the pages of its job have none of the requested formats.
 
         :raises UnsupportedError: no page has a requested format.
         """
-        if not self._formats.lacks_all:
+        if not self._fails:
             return
         names = ", ".join(self._missing)
         lack = f"{self._server} returns pages without {names}"
-        warning = self.errors.first_warning
+        if warning := self.errors.first_warning:
+            lack += f" and warns: {trimmed(warning)}"
         request = self._request() if self._request is not None else {}
         if known := missing_part(self._client().server, "", 200, None, warning, request):
             lack = f"{lack}; {known}"
         text = f"No page has a requested format ({names}); the results are published anyway, and are in XCom"
         raise UnsupportedError(self._operation, 200, text, lack=lack)
+
+    @property
+    def _fails(self) -> bool:
+        # One page of a call may lack its formats by itself, and a search has results without pages.
+        return self._is_job and self._formats.lacks_all
 
     @property
     def _server(self) -> str:

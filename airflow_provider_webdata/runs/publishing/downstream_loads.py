@@ -71,9 +71,13 @@ def _loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
         load = dag.task_dict.get(task_id)
         if getattr(load, "_run_path", "") != _LOAD:
             continue
-        for one in as_list("path", load.path):
-            is_output = getattr(one, "operator", None) is written and one.key in ("return_value", "path")
-            if is_output or (isinstance(one, str) and one in (path, getattr(written, "save_to", None))):
+        given: Any = load.path
+        for one in [given] if isinstance(given, str) else as_list("path", given):
+            if isinstance(one, str):
+                reads = one in (path, getattr(written, "save_to", None))
+            else:
+                reads = getattr(one, "operator", None) is written and one.key in ("return_value", "path")
+            if reads:
                 yield load
                 break
 

@@ -13,7 +13,7 @@ from airflow_provider_webdata.results.pages.visible_text import is_empty
 from airflow_provider_webdata.runs.failures import FailureGroups
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
 MAX_LISTED = 100
 """Maximum page errors to list; all are counted."""
@@ -93,10 +93,12 @@ class PageErrors:
         if len(self.pages) < MAX_LISTED:
             self.pages.append(page)
 
-    def add_document(self, document: Mapping[str, Any], *, text_requested: bool | None = None) -> bool:
+    def add_document(
+        self, document: Mapping[str, Any], *, text_formats: Collection[str] | None = None
+    ) -> bool:
         """Count a page, with wire names, and return whether it was read; an error status of its site is a failure.
 
-        :param text_requested: see `visible_text.is_empty`.
+        :param text_formats: see `visible_text.is_empty`.
         """
         if warning := document.get("warning"):
             self.warned += 1
@@ -112,7 +114,7 @@ class PageErrors:
             )
             return False
         self.succeeded += 1
-        if is_page(document) and is_empty(document, text_requested=text_requested):
+        if is_page(document) and is_empty(document, text_formats=text_formats):
             self.empty += 1
             self.first_empty = self.first_empty or trimmed(
                 without_secrets(url_of(document) or "a page without URL"), 200

@@ -24,7 +24,7 @@ from airflow_provider_webdata.runs.publishing.compare import run_of
 from airflow_provider_webdata.runs.publishing.step import Step
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from airflow.sdk import Context
 
@@ -91,9 +91,9 @@ class Measure(Step):
         return replace(results, items=self._measured(results))
 
     def _measured(self, results: Results) -> Iterator[Any]:
-        wanted = self._pages.text_requested(results.kind)
+        texts = self._pages.text_formats(results.kind)
         for item in results.items:
-            self._measure(item, wanted)
+            self._measure(item, texts)
             yield item
         self._found["known"] = len(results.known)
         if number := results.summary.get("not_begun"):
@@ -170,7 +170,7 @@ class Measure(Step):
     def _failed(self) -> list[Assertion]:
         return [assertion for assertion in self._assertions if not assertion.passed]
 
-    def _measure(self, item: Mapping[str, Any], wanted: bool | None) -> None:
+    def _measure(self, item: Mapping[str, Any], texts: Collection[str] | None) -> None:
         self._found["items"] += 1
         metadata = item.get("metadata")
         # The content of an error page is not the data.
@@ -186,7 +186,7 @@ class Measure(Step):
             self._filled[field] += has_value
         if is_page(item):
             self._found["pages"] += 1
-            substitute = substitute_kind(item, text_requested=wanted)
+            substitute = substitute_kind(item, text_formats=texts)
             if kind_found := substitute or ("cut" if is_cut(item["metadata"]) else None):
                 self._blocked[kind_found] += 1
                 self._blocked_example = self._blocked_example or trimmed(url_of(item) or "a page without URL")

@@ -101,7 +101,8 @@ def test_without_pages_there_is_no_job_to_return(here: Any) -> None:
     ("task", "words"),
     [
         (WebDataBatchScrapeOperator(task_id="t", urls=[], timeout="{{ 0 }}"), "timeout"),
-        (WebDataBatchSearchOperator(task_id="t", queries="{{ '' }}"), "queries is an empty text"),
+        (WebDataBatchSearchOperator(task_id="t", queries="{{ '' }}"), "queries has no value"),
+        (WebDataBatchSearchOperator(task_id="t", queries="{{ none }}"), "queries has no value"),
         (WebDataInteractOperator(task_id="t", steps="{{ [] | tojson }}"), "steps: at least one is required"),
         (WebDataAgentOperator(task_id="t", prompt="p", urls="{{ [] | tojson }}"), "urls is empty"),  # type: ignore[arg-type]
         (
@@ -118,7 +119,7 @@ def test_without_pages_there_is_no_job_to_return(here: Any) -> None:
             "targets",
         ),
     ],
-    ids=["another argument", "an empty text", "steps", "an agent's pages", "targets", "new targets"],
+    ids=["another argument", "an empty text", "none", "steps", "an agent's pages", "targets", "new targets"],
 )
 def test_what_can_only_be_a_mistake_is_refused(here: Any, task: Any, words: str) -> None:
     outcome = direct.run(task)

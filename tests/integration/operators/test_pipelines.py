@@ -62,7 +62,10 @@ CELLS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
     "without content": dict.fromkeys((*PAGES, *SEARCHES, "scrape", "parse"), lacks("pages_empty")),
     "cut": dict.fromkeys((*PAGES, *SEARCHES, "scrape", "parse"), lacks("documents_cut")),
     # The sensor does not know what was requested.
-    "in another format": dict.fromkeys((*FORMATTED, *SEARCHES), FAILED),
+    "in another format": {
+        **dict.fromkeys(("batch scrape", "crawl", "incremental crawl"), FAILED),
+        **dict.fromkeys(("scrape", "parse", *SEARCHES), lacks("formats_missing")),
+    },
     "in one of two formats": dict.fromkeys((*FORMATTED, *SEARCHES), lacks("formats_missing")),
     "in few characters": dict.fromkeys((*PAGES, *SEARCHES, "scrape", "parse", "map"), DONE),
 }

@@ -92,10 +92,9 @@ def test_rejected_results_are_billed_once(here: SandboxServer, name: str) -> Non
 
 def test_a_page_whose_requested_text_is_null_is_a_shell(here: SandboxServer, log: Callable[[], str]) -> None:
     """A short text is none; and a page that has what was requested in place of a text is none either."""
-    urls = [f"{SITE}price", f"{SITE}report.pdf"]
+    urls = [f"{SITE}price", f"{SITE}app"]
     here.control.set_page(urls[0], "<p>1299</p>")
-    # A PDF has no HTML.
-    here.control.set_page(urls[1], markdown="x", content_type="application/pdf")
+    here.control.set_page(urls[1], '<div id="root"></div>')
 
     def run(*formats: str, **more: Any) -> direct.Outcome:
         waits: dict[str, Any] = {"poll_interval": 1, "deferrable": False}
@@ -103,18 +102,33 @@ def test_a_page_whose_requested_text_is_null_is_a_shell(here: SandboxServer, log
             WebDataBatchScrapeOperator(task_id="t", urls=urls, formats=formats, **waits, **more)
         )
 
-    done = run("html")
+    done = run("markdown")
     assert (done.state, done.xcom["incomplete"]) == (
         "success",
         [{"kind": "pages_empty", "number": 1, "of": 2}],
     )
     assert f"1 of 2 pages have no content, such as {urls[1]}" in log()
-    done = run("html", quality=Quality(blocked=0))
+    done = run("markdown", quality=Quality(blocked=0))
     assert done.ended == ("failed", 1)
     assert done.xcom["quality_rejected"]["blocked"] == {"shell": 1}
-    for formats in (["markdown"], ["links"]):
-        done = run(*formats, quality=Quality(blocked=0))
-        assert (done.state, done.xcom.get("incomplete")) == ("success", None), done.error
+    done = run("links", quality=Quality(blocked=0))
+    assert (done.state, done.xcom.get("incomplete")) == ("success", None), done.error
+
+
+def test_a_file_without_html_is_no_shell(here: SandboxServer) -> None:
+    urls = [f"{SITE}price", f"{SITE}report.pdf"]
+    here.control.set_page(urls[0], "<p>1299</p>")
+    here.control.set_page(urls[1], markdown="x", content_type="application/pdf")
+    task = WebDataBatchScrapeOperator(
+        task_id="t",
+        urls=urls,
+        formats=["html"],
+        quality=Quality(blocked=0),
+        poll_interval=1,
+        deferrable=False,
+    )
+    done = direct.run(task)
+    assert (done.state, done.xcom.get("incomplete")) == ("success", None), done.error
 
 
 def test_in_an_object_store(here: SandboxServer, s3_client: Any, bucket: str) -> None:

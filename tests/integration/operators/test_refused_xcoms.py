@@ -68,7 +68,7 @@ def test_an_integer_above_64_bits(serve, tmp_path, capsys):
         }
     )
     serve(body)
-    done = direct.run(WebDataScrapeOperator(task_id="t", url=URL))
+    done = direct.run(WebDataScrapeOperator(task_id="t", url=URL, formats=["json"]))
     assert done.value["json"] == {"id": float(2**64), "other": -float(2**63), "last": 2**63 - 1}
     assert capsys.readouterr().out.count("integers above 64 bits") == 1
     for end in (".jsonl", ".csv", ".parquet"):

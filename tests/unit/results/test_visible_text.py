@@ -98,25 +98,25 @@ def test_no_text_is_a_shell(name: str) -> None:
 
 HTML = "<html><head><title>Shop</title><style>a{}</style></head><body>%s</body></html>"
 CUT = HTML % ("<script>" + "x" * 250_000 + "</script>")
-FIELDS: list[tuple[dict[str, Any], bool | None, bool]] = [
-    # The content, whether the request names a text, and whether the page is empty.
+FIELDS: list[tuple[dict[str, Any], list[str] | None, bool]] = [
+    # The content, the requested formats that are a text, and whether the page is empty.
     ({}, None, True),
-    ({}, True, True),
-    ({}, False, False),
+    ({}, ["markdown"], True),
+    ({}, [], False),
     ({"markdown": None}, None, True),
-    ({"markdown": ""}, False, False),
+    ({"markdown": ""}, [], False),
     ({"html": HTML % "<p>晴</p>"}, None, False),
     ({"html": HTML % '<div id="root"></div>'}, None, True),
     ({"rawHtml": CUT}, None, False),
     ({"markdown": "", "rawHtml": CUT}, None, True),
     ({"markdown": "", "html": HTML % "<nav>Home</nav>"}, None, True),
-    ({"markdown": None, "html": HTML % "<p>1299</p>"}, True, False),
+    ({"markdown": None, "html": HTML % "<p>1299</p>"}, ["markdown"], False),
     ({"summary": "Closed."}, None, False),
     ({"summary": ""}, None, True),
     ({"json": {"price": 1}}, None, False),
-    ({"json": {"price": 1}}, True, True),
+    ({"json": {"price": 1}}, ["markdown"], True),
     ({"json": {"price": 1}, "markdown": ""}, None, True),
-    ({"json": None}, False, False),
+    ({"json": None}, [], False),
     ({"screenshot": "https://cdn.example/s.png"}, None, False),
     ({"links": []}, None, False),
     ({"images": ["https://cdn.example/1.png"]}, None, False),
@@ -126,16 +126,21 @@ FIELDS: list[tuple[dict[str, Any], bool | None, bool]] = [
     ({"warning": "The page was slow."}, None, True),
     ({"markdown": "![](/a.png)" * 2000}, None, True),
     ({"markdown": "![](/a.png)" * 2000 + "完"}, None, False),
+    ({"markdown": None, "json": {"price": 1}}, None, False),
+    ({"metadata": {"contentType": "application/pdf"}}, ["html"], False),
+    ({"metadata": {"numPages": 2}}, ["rawHtml"], False),
+    ({"metadata": {"numPages": 2}}, ["markdown", "html"], True),
+    ({"metadata": {"contentType": "text/html; charset=utf-8"}}, ["html"], True),
 ]
 
 
 @pytest.mark.parametrize(("content", "requested", "empty"), FIELDS)
 def test_only_a_requested_text_can_be_missing(
-    content: dict[str, Any], requested: bool | None, empty: bool
+    content: dict[str, Any], requested: list[str] | None, empty: bool
 ) -> None:
     found = page("Shop", None) | content
-    assert is_empty(found, text_requested=requested) is empty
-    assert substitute_kind(found, text_requested=requested) == ("shell" if empty else None)
+    assert is_empty(found, text_formats=requested) is empty
+    assert substitute_kind(found, text_formats=requested) == ("shell" if empty else None)
 
 
 def test_a_script_that_needs_few_characters_is_not_a_short_page() -> None:

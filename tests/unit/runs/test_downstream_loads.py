@@ -60,6 +60,7 @@ def played(made: Any, given: dict[str, Any], end: str, how: str, folder: Path, *
     with DAG("d", schedule=None):
         task = made(task_id="write", save_to=path, **given)
         paths = {"output": task.output, "path": task.output["path"], "literal": path, "list": [path]}
+        paths["template"] = "{{ ti.xcom_pull('write')['path'] }}"
         arguments = {"conn_id": "warehouse", "table": "pages", **load}
         task >> WebDataToTableOperator(task_id="store", path=paths[how], **arguments)
     return direct.run(task)
@@ -114,9 +115,10 @@ def test_a_load_that_may_work_is_not_refused(
     server: FaultServer, tmp_path: Path, given: dict[str, Any], load: dict[str, Any]
 ) -> None:
     made, more = WRITERS["scrape"]
-    for end in (".jsonl", ".parquet", ".csv"):
-        done = played(made, {**more, **given}, end, "output", tmp_path, **load)
+    for end, how in ((".jsonl", "output"), (".parquet", "path"), (".csv", "template")):
+        done = played(made, {**more, **given}, end, how, tmp_path, **load)
         assert "would refuse" not in str(done.error)
+        assert "(WD-003)" not in str(done.error)
     assert len(server.requests) > 0
 
 
