@@ -661,7 +661,6 @@ _CODES: Sequence[tuple[type[APIError], Sequence[int], str]] = (
         "SCRAPE_ACTION_ERROR SCRAPE_ALL_ENGINES_FAILED SCRAPE_DOCUMENT_ANTIBOT_ERROR SCRAPE_DOCUMENT_PREFETCH_FAILED "
         "SCRAPE_PDF_ANTIBOT_ERROR SCRAPE_PDF_INSUFFICIENT_TIME_ERROR SCRAPE_PDF_PREFETCH_FAILED SCRAPE_SITE_ERROR",
     ),
-    (ServerError, (503,), "threads_disabled"),
     (
         ServerError,
         (500,),

@@ -12,7 +12,7 @@ from airflow_provider_webdata.base.arguments.literal_check import field_rules
 from airflow_provider_webdata.base.arguments.result_options import check_result_options
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.service_task import ServiceTask
-from airflow_provider_webdata.common.arguments import from_json_text, texts_in, without_sets
+from airflow_provider_webdata.common.arguments import collection_in, from_json_text, without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import templates_of_none
 
@@ -227,8 +227,8 @@ class WebDataOperator(ServiceTask):
             )
             for name, given in fields.items()
             if rules.get(name, ("",))[0] == "text"
-            for value in (texts_in(given) if isinstance(given, str) and name in _ONE_TEXT else given,)
-            if isinstance(value, (list, tuple, set))
+            for value in (collection_in(given) if isinstance(given, str) and name in _ONE_TEXT else given,)
+            if isinstance(value, (list, tuple, set, dict))
         ]
 
     def _rendered(self, written: Mapping[str, Any]) -> None:

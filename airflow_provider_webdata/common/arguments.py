@@ -127,16 +127,17 @@ def from_json_text(text: str, *, is_code: bool = False) -> list[Any] | dict[str,
     return parsed if isinstance(parsed, (list, dict)) else None
 
 
-def texts_in(text: str) -> list[str] | None:
-    """Return the texts of a list that a template rendered as text, in JSON or Python; None for any other text."""
+def collection_in(text: str) -> Collection[Any] | None:
+    """Return the list or mapping that a template rendered as text, in JSON or Python; None for any other text."""
     if (text := text.strip())[:1] not in _BRACKETS:
         return None
     try:
         parsed = json.loads(text)
     except (ValueError, RecursionError):
         parsed = _literal(text)
-    is_list = isinstance(parsed, (list, tuple, set)) and all(isinstance(item, str) for item in parsed)
-    return [*parsed] if is_list else None
+    # A DAG may have `[[` as the mark of its templates.
+    is_rendered = isinstance(parsed, _COLLECTIONS) and not any(isinstance(item, list) for item in parsed)
+    return parsed if is_rendered else None
 
 
 def _literal(text: str) -> Any:

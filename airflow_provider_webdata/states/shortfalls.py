@@ -23,6 +23,7 @@ ShortfallKind = Literal[
     "pages_empty",
     "documents_cut",
     "formats_missing",
+    "no_links",
 ]
 
 _TEXTS: dict[ShortfallKind, str] = {
@@ -41,6 +42,7 @@ _TEXTS: dict[ShortfallKind, str] = {
     "pages_empty": "{number} of {of} pages have no content",
     "documents_cut": "{number} of {of} pages are cut: only the first pages of a PDF were read; raise maxPages",
     "formats_missing": "{number} of {of} requested formats are on no page; see the log",
+    "no_links": "the map has no links: the site has none, or could not be read",
 }
 _MAX_COUNT = 2**53
 

@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from airflow_provider_webdata.api.models.base import RequestModel, problem
-from airflow_provider_webdata.common.arguments import from_json_text, texts_in
+from airflow_provider_webdata.common.arguments import collection_in, from_json_text
 from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _not_blank(value: str) -> str:
 
 
 def _query(value: str) -> str:
-    if texts_in(value) is not None:
+    if collection_in(value) is not None:
         raise problem(
             "query",
             "must be one text, but is a list that a template rendered as text; make one call per item",
@@ -263,7 +263,7 @@ def _top_level_domain(value: str) -> str:
 def _web_address(value: str) -> str:
     if not (value := value.strip()):
         raise problem("url", "must not be blank")
-    if texts_in(value) is not None:
+    if collection_in(value) is not None:
         raise problem(
             "url", "must be one URL, but is a list that a template rendered as text; make one call per item"
         )

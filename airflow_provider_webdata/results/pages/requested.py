@@ -44,18 +44,20 @@ class RequestedPages:
         return len(self._is_found)
 
     def add(self, *urls: Any) -> None:
-        """Add a page that was returned or reported as failed.
+        """Add a page that was returned.
 
         :param urls: its URLs, the requested one first; values that are not text are ignored.
         """
-        if not self._is_found:
-            return
-        for url in urls:
-            key = canonical_url(url) if isinstance(url, str) else None
-            if key is not None and self._is_found.get(key) is False:
-                self._is_found[key] = True
-                return
-        self._others += 1
+        if not any(map(self.add_reported, urls)):
+            self._others += 1
+
+    def add_reported(self, url: Any) -> bool:
+        """Add a page that was reported as failed, perhaps beside its document; return whether this is new."""
+        key = canonical_url(url) if isinstance(url, str) else ""
+        is_new = self._is_found.get(key) is False
+        if is_new:
+            self._is_found[key] = True
+        return is_new
 
     def add_unnamed(self, number: int) -> None:
         """Add pages whose URLs are unknown."""

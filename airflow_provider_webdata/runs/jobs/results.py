@@ -398,10 +398,10 @@ class JobResult:
         requested.add_unnamed(answer.skipped)
         for page in answer.failed:
             found.add_failed(page.url, error_text(page.error) or None, page.code)
-            requested.add(page.url)
+            requested.add_reported(page.url)
         blocked = answer.robots_blocked or ()
         for url in blocked:
-            requested.add(url)
+            requested.add_reported(url)
         found.robots_blocked = len(blocked)
         found.unread = [*(page.url for page in answer.failed if page.url), *blocked]
         return found

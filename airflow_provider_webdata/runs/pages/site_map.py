@@ -34,8 +34,10 @@ class MapRun(CallRun):
         if answer.warning:
             self.log.warning("The service warns: %s", error_text(answer.warning))
         self.log.info("%s has %d links", request.url, len(links))
-        if not links and self.hook.get_settings().client.server.is_self_hosted:
-            self.log.warning("%s", NO_LINKS)
+        if not links:
+            self.lacks("no_links", 1)
+            if self.hook.get_settings().client.server.is_self_hosted:
+                self.log.warning("%s", NO_LINKS)
         count("webdata.map.links", len(links), self.context)
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
         site = request.url

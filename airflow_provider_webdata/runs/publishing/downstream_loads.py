@@ -14,7 +14,6 @@ from airflow_provider_webdata.results.columns import CHANGES, columns_of, kind_o
 from airflow_provider_webdata.results.files.formats import format_of
 from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.result_schema import ResultSchema
-from airflow_provider_webdata.results.tables.errors import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,8 +123,6 @@ def _check_layout(load: WebDataToTableOperator, task: Any, path: str, kind: str)
 def _columns(load: WebDataToTableOperator, task: Any, path: str, kind: str) -> tuple[Column, ...]:
     """Return the columns that a load will find in the file of a task."""
     if format_of(path).columns is None:
-        if load.kind not in (None, "generic", kind) and not {kind, load.kind}.isdisjoint((_PAGES, DOCUMENTS)):
-            raise TableError(f"kind: the items are of the kind {kind!r}, not {load.kind!r}; omit kind")
         schema, kind = load.result_schema, load.kind or ("search" if kind.startswith("search") else kind)
     else:
         schema = getattr(task, "result_schema", None)

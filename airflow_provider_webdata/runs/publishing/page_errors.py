@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.item_urls import is_cut, page_problem, site_failed, url_of
 from airflow_provider_webdata.common.url_secrets import without_secrets
-from airflow_provider_webdata.results.pages.substitutes import is_page
 from airflow_provider_webdata.results.pages.visible_text import is_empty
 from airflow_provider_webdata.runs.failures import FailureGroups
 
@@ -114,7 +113,7 @@ class PageErrors:
             )
             return False
         self.succeeded += 1
-        if is_page(document) and is_empty(document, text_formats=text_formats):
+        if is_empty(document, text_formats=text_formats):
             self.empty += 1
             self.first_empty = self.first_empty or trimmed(
                 without_secrets(url_of(document) or "a page without URL"), 200
@@ -130,7 +129,8 @@ class PageErrors:
         """Return the first failed and missing pages as text."""
         named = [f"{page.url} ({page.reason()})" for page in self.pages[:_MAX_NAMED]]
         named += [f"{url} ({_MISSING})" for url in self.missing_urls[: _MAX_NAMED - len(named)]]
-        return trimmed("; ".join(named), 1000)
+        # The advice after them must fit into a message, and XCom `failure` lists them.
+        return trimmed("; ".join(named), 400)
 
     def reasons(self) -> list[dict[str, Any]]:
         """Return the first failed and missing pages, for XCom `failure`."""

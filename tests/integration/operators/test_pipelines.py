@@ -58,7 +58,8 @@ CELLS: dict[str, dict[str, tuple[str, tuple[str, ...]]]] = {
         **dict.fromkeys((*SEARCHES, "scrape", "monitor check"), lacks("pages_failed")),
     },
     "half down": dict.fromkeys((*PAGES, *SEARCHES, "monitor check"), lacks("pages_failed")),
-    "nothing found": dict.fromkeys((*SEARCHES, "map"), DONE),
+    # The service reports a site that it cannot read as one without links.
+    "nothing found": {**dict.fromkeys(SEARCHES, DONE), "map": lacks("no_links")},
     "without content": dict.fromkeys((*PAGES, *SEARCHES, "scrape", "parse"), lacks("pages_empty")),
     "cut": dict.fromkeys((*PAGES, *SEARCHES, "scrape", "parse"), lacks("documents_cut")),
     # The sensor does not know what was requested.

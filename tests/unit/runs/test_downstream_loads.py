@@ -120,10 +120,3 @@ def test_a_load_that_may_work_is_not_refused(
         assert "would refuse" not in str(done.error)
         assert "(WD-003)" not in str(done.error)
     assert len(server.requests) > 0
-
-
-def test_another_kind_than_that_of_the_items(server: FaultServer, tmp_path: Path) -> None:
-    made, given = WRITERS["scrape"]
-    done = played(made, given, ".jsonl", "output", tmp_path, kind="link")
-    assert "kind: the items are of the kind 'document', not 'link'" in str(done.error)
-    assert server.requests == []
