@@ -29,9 +29,9 @@ class WebDataBatchScrapeOperator(
 
     All URLs go into one job. The service documents no maximum number, but limits the request to 10 MB. Pages are
     returned in order of completion; match them by `metadata.sourceURL`. If `urls` is empty, the task starts no job, and
-    its result is empty. Your own `webhook` replaces the one of this
-    Airflow's inbox. `WebDataJobOperator` documents how the task starts, waits for, and cancels the job, and what it
-    returns. The XCom key `invalid_urls` contains the URLs that the service dropped, if any.
+    its result is empty. Your own `webhook` replaces the one of this Airflow's inbox. `WebDataJobOperator` documents how
+    the task starts, waits for, and cancels the job, and what it returns. The XCom key `invalid_urls` contains the URLs
+    that the service dropped, if any.
 
     :param urls: the pages, at least 1 for a job; results are in order of completion.
     :param formats: formats to return, as names or mappings with `type`. `changeTracking` also requires `markdown`; at
