@@ -302,6 +302,16 @@ def compressed(file: WholeFile) -> gzip.GzipFile:
     return gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0)
 
 
+def is_file(url: str) -> bool:
+    """Return whether a file exists, as far as its storage tells."""
+    with contextlib.suppress(Exception):
+        path = storage_path(url)
+        # Some storages cache listings.
+        path.fs.invalidate_cache()
+        return bool(path.fs.isfile(path.path))
+    return False
+
+
 @contextlib.contextmanager
 def _local(whole: WholeFile) -> Iterator[IO[bytes]]:
     """Open a hidden file in the same folder, which is renamed after it is complete and synced to disk."""

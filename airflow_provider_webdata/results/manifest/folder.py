@@ -29,7 +29,8 @@ from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.stored_record import damage_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
-from airflow_provider_webdata.results.files.storage import WholeFile, compressed, storage_path
+from airflow_provider_webdata.results.files.formats import rejected_url
+from airflow_provider_webdata.results.files.storage import WholeFile, compressed, is_file, storage_path
 from airflow_provider_webdata.results.manifest.entries import (
     MAYBE_CHANGED,
     MAYBE_NEW,
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _OWNER = "owner.json"
-_NAME = re.compile(r"\d{8}T\d{12}Z-[0-9a-f]{12}\.jsonl\.gz")
+_REJECTED = ".rejected"
+_NAME = re.compile(rf"\d{{8}}T\d{{12}}Z-[0-9a-f]{{12}}({re.escape(_REJECTED)})?\.jsonl\.gz")
 _LISTINGS = 10
 _MOST_IGNORED = 30
 _DAMAGE = (
@@ -75,6 +77,7 @@ class _Header(TypedDict, total=False):
     rewritten: dict[str, int]
     removes: bool
     site: str
+    rejectedOutput: str
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,11 @@ class ManifestRun:
     def stored_moment(self) -> str:
         """The time in the format of file contents."""
         return self.moment.astimezone(timezone.utc).isoformat()
+
+    @property
+    def rejected_file_name(self) -> str:
+        """Name of the file of the run's rejected results."""
+        return self.file_name.replace(".", f"{_REJECTED}.", 1)
 
     @cached_property
     def file_name(self) -> str:
@@ -201,7 +209,7 @@ class ManifestFolder:
                 "is older than the stored manifests cannot be repeated. Store more of them with Changes(keep=)"
             )
         for name in names:
-            if name >= run.stamp:
+            if name >= run.stamp and name != run.rejected_file_name:
                 continue
             header = next(self._read(name))
             self._check_writer(header, writers)
@@ -209,6 +217,11 @@ class ManifestFolder:
             if (name, writes) not in covered:
                 if writes > 1:
                     known.rewritten[name] = writes
+                if output := header.get("rejectedOutput"):
+                    # Without their file, the results were accepted or deleted by a person.
+                    if not is_file(rejected_url(output)):
+                        known.ignored[name] = header.get("runId", "")
+                    continue
                 if consumers := header.get("consumers"):
                     ids = header.get("dagId", ""), header.get("runId", "")
                     is_known = name in first or (
@@ -273,6 +286,7 @@ class ManifestFolder:
         *,
         site: str | None = None,
         removes: bool = True,
+        rejected_output: str | None = None,
     ) -> str:
         """Write or replace the file of a run, and return its URL.
 
@@ -280,6 +294,8 @@ class ManifestFolder:
         :param items: number of the run's results, including existing pages that it did not request.
         :param consumers: ids of tasks that must consume the results before later runs compare with the file.
         :param site: the site that the run covered.
+        :param rejected_output: output beside which the results are. Later runs do not compare with the file, but
+            consider it if the results are published.
         :param removes: False if pages of the run never count as removed.
         """
         header = {
@@ -297,12 +313,14 @@ class ManifestFolder:
             header["consumers"] = tasks
         if known.ignored:
             header["ignored"] = [*known.ignored]
-        name = run.file_name
+        name = run.file_name if rejected_output is None else run.rejected_file_name
         if name in self._names():
             header["writes"] = next(self._read(name)).get("writes", 1) + 1
         elif known.is_followed:
             # Later runs may have considered a file of this name that was deleted since: let no number recur.
             header["writes"] = time.time_ns() // 1000
+        if rejected_output is not None:
+            header["rejectedOutput"] = rejected_output
         if known.rewritten:
             header["rewritten"] = known.rewritten
         if site is not None:
@@ -351,7 +369,8 @@ class ManifestFolder:
         :param known: what the run compared with.
         """
         names = [name for name in self._names() if name <= run.file_name]
-        old = names[keep:]
+        rejected = [name for name in names if _REJECTED in name]
+        old = [name for name in names if name not in rejected][keep:] + rejected[keep:]
         needed = {*known.files, *sorted(known.ignored)[-_MOST_IGNORED:]}
         needed.update(name for name in known.listed if name > run.stamp)
         # Oldest first: a file that is left would count as one that no later file names.

@@ -66,7 +66,8 @@ class Compare(Step):
         known = self.folder.known_before(self.run, self._is_consumed)
         if known.ignored:
             self._log.warning(
-                "Downstream tasks have not succeeded in %s, so this run emits the same pages again",
+                "Downstream tasks have not succeeded in %s, or its rejected results were accepted, so this run emits "
+                "the same pages again",
                 ", ".join(known.ignored.values()),
             )
         if len(known.files) > 1:
@@ -203,6 +204,10 @@ class Compare(Step):
         """Return the counts."""
         return {"changes": self._summary}
 
+    def rejected(self, output: str) -> None:
+        """Write a manifest that later runs consider if the results are published after all."""
+        self._write(rejected_output=output)
+
     def written(self) -> None:
         """Write the manifest of this run."""
         # Until the downstream tasks consume this run, the next one compares with the same files.
@@ -222,7 +227,7 @@ class Compare(Step):
                 removed,
             )
 
-    def _write(self, consumers: Iterable[str]) -> str:
+    def _write(self, consumers: Iterable[str] = (), rejected_output: str | None = None) -> str:
         return self.folder.write(
             self.run,
             self.known,
@@ -232,6 +237,7 @@ class Compare(Step):
             consumers,
             site=_canonical(self._site),
             removes=self._removes,
+            rejected_output=rejected_output,
         )
 
     def verdict(self) -> None:

@@ -187,6 +187,9 @@ class Publication:
             result = {**summary, "data": data} if build is None else build(data, summary)
             warn_if_large(result, self._log)
         if self.rejection is not None:
+            if self.path is not None:
+                for step in self._steps:
+                    step.rejected(self.path)
             return result
         annotate_outlets(self.context, summary)
         for step in self._steps:

@@ -97,6 +97,9 @@ class Step:
         """Return what the results lack because of this step, after the last item."""
         return ()
 
+    def rejected(self, output: str) -> None:
+        """Finish after rejected results are written beside an output."""
+
     def written(self) -> None:
         """Finish after all items are written."""
 

@@ -188,7 +188,7 @@ def test_a_list_removes_only_pages_that_were_requested(site: Site, tmp_path: Pat
     assert night(5, "a", "c") == (counts(same=1, failed=1, removed=1), [f"{HOME}a"])
 
 
-def test_a_row_that_published_results_deleted_is_loaded_again(
+def test_a_row_that_accepted_results_deleted_is_loaded_again(
     site: Site, rows: Callable[[Path], set[str]], night: Callable[[int], set[str]]
 ) -> None:
     assert night(1) == {"", "a", "b"}
@@ -203,6 +203,18 @@ def test_a_row_that_published_results_deleted_is_loaded_again(
     assert rows(Path(output)) == {"", "b"}
     assert night(5) == {"", "a", "b"}
     assert site.crawl(6) == (counts(same=3, failed=1), [])
+
+
+def test_rejected_results_that_nobody_accepted_change_nothing(site: Site, log: Any) -> None:
+    """The file of rejected results stays, so they were not accepted."""
+    output = str(site.folder / "pages.jsonl")
+    for day in (1, 2, 3, 4):
+        site.show(b="<p>broken</p>" if day == 2 else "<p>second</p>")
+        done = site.run(day, CRAWL, save_to=output, quality=Quality(min_items=50 if day == 2 else 1))
+        assert done.state == ("failed" if day == 2 else "success")
+        if day > 2:
+            assert done.xcom["changes"] == counts(same=3, failed=1)
+    assert "rejected results were accepted" not in log()
 
 
 def test_more_than_may_be_removed_is_kept(site: Site, log: Any) -> None:
