@@ -6,11 +6,11 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.errors import TableError, state_of
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, TableColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 Values = tuple[Any, ...]
 
 _BATCH_CHARACTERS = 2**23
+_NO_ARBITER = "42P10"
+"""PostgreSQL's state for an upsert whose key has no unique constraint."""
 _MARK = TableColumn("", "webdata_unreturned", "integer")
 """Column of the temporary table with the marks of rows; see `Layout.unreturned`."""
 
@@ -49,10 +51,12 @@ class Existing:
 
     :param type: the database's name of the type.
     :param required: whether a new row must have a value.
+    :param is_key: whether the column is in the primary key, or another index or constraint that fixes its type.
     """
 
     type: str
     required: bool
+    is_key: bool
 
 
 @dataclass
@@ -104,6 +108,12 @@ class Database(ABC):
 
     reserved: ClassVar[Collection[str]]
     """Names, in lower case, that a column cannot have."""
+
+    retypes_keys: ClassVar[bool] = False
+    """Whether a statement can change the type of a column that `Existing.is_key`."""
+
+    drops_not_null: ClassVar[bool] = True
+    """Whether a statement can drop NOT NULL from a column."""
 
     ignores_case: bool = False
     """Whether column names that differ only in the case of ASCII letters are the same."""
@@ -212,9 +222,37 @@ class Database(ABC):
             parts.append(f"PRIMARY KEY ({self.listed(layout.key)})")
         return f"CREATE TABLE {self.path_of(layout.table)} ({', '.join(parts)})"
 
-    def add_statement(self, table: TableName, column: TableColumn) -> str:
-        """Return the statement that adds a column."""
-        return f"ALTER TABLE {self.path_of(table)} ADD COLUMN {self.definition(column)}"
+    def rename_statement(self, table: TableName) -> str:
+        """Return the statement that sets a table aside."""
+        return f"ALTER TABLE {self.path_of(table)} RENAME TO {self.quoted(f'{table.table}_former')}"
+
+    def mending(
+        self,
+        table: TableName,
+        missing: Sequence[TableColumn],
+        retyped: Sequence[TableColumn],
+        nullable: Sequence[str],
+    ) -> list[str]:
+        """Return the statements that add columns, change the types of others, and let others be null."""
+        changes = [
+            *(f"ADD COLUMN {self.definition(column)}" for column in missing),
+            *(f"ALTER COLUMN {self.quoted(column.name)} TYPE {self.retyping(column)}" for column in retyped),
+            *(f"ALTER COLUMN {self.quoted(name)} DROP NOT NULL" for name in nullable),
+        ]
+        return [f"ALTER TABLE {self.path_of(table)} {change}" for change in self.together(changes)]
+
+    def retyping(self, column: TableColumn) -> str:
+        """Return a column's new type, and how its values become that."""
+        return self.types[column.type]
+
+    def together(self, changes: Sequence[str]) -> Sequence[str]:
+        """Return the changes of a table, as each statement can have them."""
+        return changes
+
+    def unique_index_statement(self, layout: Layout) -> str:
+        """Return the statement that makes the key unique."""
+        name = self.quoted(f"{layout.table.table}_webdata_key")
+        return f"CREATE UNIQUE INDEX {name} ON {self.path_of(layout.table)} ({self.listed(layout.key)})"
 
     def commit(self) -> None:
         """Commit the transaction."""
@@ -253,27 +291,31 @@ class Database(ABC):
         action = f"UPDATE SET {updates}" if updates else "NOTHING"
         return f"{insert} ON CONFLICT ({self.listed(layout.key)}) DO {action}"
 
-    def check_key(self, layout: Layout) -> None:
-        """Check that the key identifies rows.
+    def key_problem(self, layout: Layout, existing: Set[str]) -> tuple[str, str] | None:
+        """Return why the key does not identify rows, and the statement that fixes it; None if it does.
 
-        :raises TableError: the key has no unique constraint or index.
+        :param existing: folded names of the table's columns.
         """
-        if not layout.key:
-            return
-        key = self.listed(layout.key)
-        table = self.path_of(layout.table)
+        if not layout.key or (existing >= {*map(self.folded, layout.key)} and self._has_unique_key(layout)):
+            return None
+        return (
+            f"its key ({', '.join(layout.key)}) has no unique constraint, which upserts need",
+            self.unique_index_statement(layout),
+        )
+
+    def _has_unique_key(self, layout: Layout) -> bool:
+        key, table = self.listed(layout.key), self.path_of(layout.table)
         try:
             # This changes nothing, but fails where the real statement would.
             self.execute(
                 f"INSERT INTO {table} ({key}) SELECT {key} FROM {table} WHERE 1 = 0 ON CONFLICT ({key}) DO NOTHING"
             )
         except Exception as error:
-            if "constraint" not in str(error).lower():
-                raise
-            raise TableError(
-                f"The table {layout.table} has no unique constraint on its key ({', '.join(layout.key)}), which "
-                f"upserts need: CREATE UNIQUE INDEX ON {table} ({key}), or name another key"
-            ) from error
+            state = state_of(error)
+            if (state == _NO_ARBITER) if state else ("constraint" in str(error).lower()):
+                return False
+            raise
+        return True
 
     def load(
         self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replaces: bool

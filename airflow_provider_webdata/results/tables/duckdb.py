@@ -47,13 +47,16 @@ class DuckDB(Database):
 
     def existing(self, table: TableName) -> dict[str, Existing]:
         found = self.execute(
-            "SELECT column_name, data_type, is_nullable = 'NO' AND column_default IS NULL "
-            "FROM information_schema.columns WHERE lower(table_name) = lower(?) "
+            "SELECT column_name, data_type, is_nullable = 'NO' AND column_default IS NULL, EXISTS ("
+            "SELECT 1 FROM duckdb_constraints() AS c WHERE c.constraint_type IN ('PRIMARY KEY', 'UNIQUE') "
+            "AND (c.database_name, c.schema_name, c.table_name) = (table_catalog, table_schema, columns.table_name) "
+            "AND list_contains(c.constraint_column_names, column_name)) "
+            "FROM information_schema.columns AS columns WHERE lower(table_name) = lower(?) "
             "AND lower(table_schema) = lower(coalesce(?, current_schema())) "
             "AND table_catalog = current_database()",
             (table.table, table.schema),
         ).fetchall()
-        return {name: Existing(type_, required) for name, type_, required in found}
+        return {name: Existing(*column) for name, *column in found}
 
     def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
         try:

@@ -54,6 +54,7 @@ Written = Callable[..., str]
 
 everywhere = pytest.mark.parametrize("database", HOOKS, indirect=True)
 each_way = pytest.mark.parametrize("database", DATABASES, indirect=True)
+both_drivers = pytest.mark.parametrize("database", ["postgresql", "postgresql, psycopg2"], indirect=True)
 on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
@@ -600,6 +601,7 @@ def test_a_schema_may_be_named(database: Target, written: Written) -> None:
 
 PLAIN = 'CREATE TABLE "pages" (source_url VARCHAR(100) PRIMARY KEY, markdown VARCHAR(100){more})'
 ONLY = ["source_url", "markdown"]
+MORE = [*ONLY, "status_code", "title"]
 
 
 def drop(database: Target, **_: object) -> None:
@@ -610,7 +612,7 @@ def drop(database: Target, **_: object) -> None:
 @each_row(
     "statement, arguments, words",
     [
-        (PLAIN, {}, ["no column 'url'", "ADD COLUMN", "add_columns=True", "columns"]),
+        (PLAIN, {}, ["no columns 'url', 'title', ", "ADD COLUMN", "add_columns=True", "columns"]),
         (PLAIN, {"columns": [*ONLY, "title"]}, ["no column 'title'"]),
         (PLAIN.replace("markdown VARCHAR(100)", "markdown INTEGER"), {"columns": ONLY}, ["'markdown'", "INTEGER"]),
         (PLAIN.replace(" PRIMARY KEY", ""), {"columns": ONLY}, ["no unique constraint", "CREATE UNIQUE INDEX"]),
@@ -628,6 +630,66 @@ def test_a_table_that_does_not_fit_is_left_alone(
         load(written([page(1)]), **arguments)
     assert [word for word in words if word.lower() not in str(error.value).lower()] == []
     assert tables(database) == before
+
+
+@everywhere
+@each_row(
+    "columns, words",
+    [
+        (
+            "source_url VARCHAR(100), markdown INTEGER, status_code VARCHAR(9), owner VARCHAR(9) NOT NULL",
+            ["no column 'title'", "'markdown' has the type INTEGER", "'status_code' has the ", "'owner' must not be"],
+        ),
+        (
+            "source_url INTEGER PRIMARY KEY, markdown TIMESTAMP",
+            ["no columns 'status_code', 'title'", "'source_url' has the type INTEGER", "'markdown' has the type "],
+        ),
+        (
+            "source_url VARCHAR(100) UNIQUE, tenant VARCHAR(9) NOT NULL PRIMARY KEY",
+            ["no columns 'markdown', 'status_code', 'title'", "'tenant' must not be null", "default to 'tenant'"],
+        ),
+        ("tenant INTEGER", ["no columns 'source_url', 'markdown', ", "its key (source_url) has no unique"]),
+    ],
+    before=drop,
+)  # fmt: skip
+@pytest.mark.parametrize("add_columns", [False, True])
+def test_one_error_has_all_that_a_table_needs(
+    database: Target, written: Written, columns: str, words: list[str], add_columns: bool
+) -> None:
+    database.query('DROP TABLE IF EXISTS "pages_former"')
+    database.query(f'CREATE TABLE "pages" ({columns})')
+    before = tables(database)
+    arguments = {"columns": MORE, "add_columns": add_columns}
+    path = written([page(1, "a"), page(2, "b")])
+    with pytest.raises(TableError) as error:
+        load(path, **arguments)
+    assert tables(database) == before
+    assert [word for word in words if word.lower() not in str(error.value).lower()] == []
+    for statement in advised(error.value):
+        database.query(statement)
+    for _ in range(2):
+        assert load(path, **arguments)["loaded"] == 2
+    assert texts(database) == {1: "a", 2: "b"}
+
+
+def advised(error: TableError) -> list[str]:
+    """Return the statements that an error says to run."""
+    return re.split(r"; (?!or )", error.text().partition(" Run: ")[2].partition("; or ")[0])
+
+
+@both_drivers
+def test_a_deferrable_key_has_its_statement(database: Target, written: Written) -> None:
+    """An upsert would fail at the first row."""
+    for kind in ("PRIMARY KEY", "UNIQUE"):
+        drop(database)
+        database.query(f"CREATE TABLE pages (source_url text {kind} DEFERRABLE, markdown text)")
+        with pytest.raises(
+            TableError, match=r"(?s)constraint pages_\w+ on the key is deferrable.* DROP CONSTRAINT"
+        ) as error:
+            load(written([page(1)]), columns=ONLY)
+        [statement] = advised(error.value)
+        database.query(statement)
+        assert load(written([page(1)]), columns=ONLY)["loaded"] == 1
 
 
 def tables(database: Target) -> Any:
@@ -653,9 +715,6 @@ def test_a_table_of_ones_own_is_loaded(database: Target, written: Written, state
     assert database.rows("pages", "markdown", "seen") == [("b", 7)]
     load(written([page(1, "c", html="<p>")]), columns=[*ONLY, "html", "status_code"], add_columns=True)
     assert database.rows("pages", "markdown", "html", "status_code") == [("c", "<p>", 200)]
-
-
-both_drivers = pytest.mark.parametrize("database", ["postgresql", "postgresql, psycopg2"], indirect=True)
 
 
 @both_drivers
