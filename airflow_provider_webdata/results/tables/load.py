@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.common.arguments import as_list, removal_limit
 from airflow_provider_webdata.common.links import docs_link
+from airflow_provider_webdata.results.columns import type_of_values
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
@@ -85,6 +86,8 @@ def database_of(connection: Any) -> Database:
 class Source:
     """Results files of one kind, and their rows in a table.
 
+    Fields of items that have no column, and are in `extra`, have one if `columns` names them.
+
     :param kind: kind of the items, see `results.columns.columns_of`; None: detected from the items.
     :param result_schema: schema by which the items were validated; its properties become columns.
     :param key: column or columns that identify a row; see `layout.layout`.
@@ -117,7 +120,15 @@ class Source:
         schema = None if self.result_schema is None else ResultSchema.of(self.result_schema)
         with ExitStack() as stack:
             files = (ResultsFile(path, self.kind, schema) for path in self.paths)
-            yield [*map(stack.enter_context, files)]
+            opened = [*map(stack.enter_context, files)]
+            fields = {
+                name: type_of_values(values)
+                for name in self._columns or ()
+                if (values := [value for file in opened for value in file.values_of(name)])
+            }
+            for file in opened:
+                file.add_fields(fields)
+            yield opened
 
     def layout(self, files: Sequence[ResultsFile]) -> Layout | None:
         """Return the layout of the open files; None if they have no items.

@@ -1071,6 +1071,60 @@ def test_pages_have_columns_of_what_was_extracted(database: Target, tmp_path: Pa
     ]
 
 
+ARTICLES = [
+    {
+        "url": "a",
+        "name": "A",
+        "price": 1,
+        "stock": 2**40,
+        "sold": True,
+        "sizes": [1],
+        "any": "x",
+        "page": "p",
+        "none": None,
+    },
+    {"url": "b", "name": "B\0", "price": 2.5, "stock": 7, "sold": None, "any": 2, "change": "cut"},
+]
+FIELDS = {
+    **{name: name for name in ("name", "price", "stock", "sold", "sizes", "any", "page", "change", "extra")},
+    "url": "link",
+}
+
+
+@everywhere
+def test_fields_of_items_are_columns_if_they_are_named(database: Target, tmp_path: Path) -> None:
+    path = tmp_path / "articles.jsonl"
+    path.write_text("".join(f"{json_text(one)}\n" for one in ARTICLES))
+    for _ in range(2):
+        assert load(str(path), columns=FIELDS, kind="generic")["loaded"] == 2
+    json_columns = ("sizes", "any", "extra")
+    columns = ", ".join(
+        database.text(name, "json") if name in json_columns else f'"{name}"'
+        for name in ("link", "name", "price", "stock", "sold", "page", "change", *json_columns)
+    )
+    b = "B\0" if database.keeps_nul else "B\ufffd"
+    assert database.query(f"SELECT {columns} FROM pages ORDER BY 1") == [
+        ("a", "A", 1, 2**40, True, "p", None, "[1]", '"x"', '{"none":null}'),
+        ("b", b, 2.5, 7, None, None, "cut", None, "2", None),
+    ]
+
+
+@on_sqlite
+def test_a_field_of_no_item_and_of_two_types_is_refused(database: Target, tmp_path: Path) -> None:
+    path = tmp_path / "articles.jsonl"
+    path.write_text("".join(f'{{"url":"{number}","sku":"{number}"}}\n' for number in range(101)))
+    with pytest.raises(TableError, match=r"columns: the file has no column 'skus'\.\nChoose from "):
+        load(str(path), columns=["url", "skus"])
+    other = tmp_path / "other.jsonl"
+    other.write_text(path.read_text() + '{"url":"x","sku":7}\n')
+    with pytest.raises(TableError, match=r"item 102 of \S+ has a 'sku' of another type .* result_schema"):
+        load(str(other), columns=["url", "sku"])
+    # Together, the files show both types.
+    path.write_text('{"url":"x","sku":7}\n')
+    load([str(other), str(path)], columns=["url", "sku"])
+    assert database.query("SELECT count(*), max(url) FROM pages WHERE sku = '7'") == [(1, "x")]
+
+
 def failing(number: int, status: int | str = 404, **more: Any) -> dict[str, Any]:
     found = page(number, "503 Service Unavailable", json={"name": "not found"}, **more)
     return {**found, "metadata": {**found["metadata"], "statusCode": status}}
