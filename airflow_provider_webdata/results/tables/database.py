@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.results.tables.errors import TableError, state_of
+from airflow_provider_webdata.results.tables.errors import TableError, is_rejection, state_of
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, TableColumn
 
 if TYPE_CHECKING:
@@ -114,6 +115,9 @@ class Database(ABC):
 
     drops_not_null: ClassVar[bool] = True
     """Whether a statement can drop NOT NULL from a column."""
+
+    has_savepoints: ClassVar[bool] = True
+    """Whether a transaction can continue after an error."""
 
     ignores_case: bool = False
     """Whether column names that differ only in the case of ASCII letters are the same."""
@@ -266,14 +270,15 @@ class Database(ABC):
         """Return the next step after an error whose transaction was rolled back; empty if only its text has one."""
         return ""
 
-    def upsert_statement(self, layout: Layout, mark: int | None = None) -> str:
+    def upsert_statement(self, layout: Layout, mark: int | None = None, which: str = "true") -> str:
         """Return the statement that upserts the rows of the temporary table.
 
         :param mark: upsert only the rows with this mark; see `Layout.unreturned`.
+        :param which: a condition of these rows.
         """
         names = self.listed(layout.names)
         # Without WHERE, SQLite would parse ON as part of a join.
-        which = "true" if mark is None else f"{_MARK.name} = {mark}"
+        which = which if mark is None else f"{which} AND {_MARK.name} = {mark}"
         insert = (
             f"INSERT INTO {self.path_of(layout.table)} AS kept ({names}) "
             f"SELECT {names} FROM {self.stage} WHERE {which}"
@@ -348,11 +353,66 @@ class Database(ABC):
             loaded.duplicates = self._drop_duplicates(layout)
         if replaces and count:
             self.execute(f"DELETE FROM {table}")
-        for mark in sorted(marks) if any(marks) else [None]:
-            self.execute(self.upsert_statement(layout, mark))
+        self._upsert_or_name(layout, sorted(marks) if any(marks) else [None])
         self.execute(f"DROP TABLE {self.stage}")
         loaded.rows = count - loaded.duplicates
         return loaded
+
+    def upsert(self, layout: Layout, marks: Sequence[int | None], which: str = "true") -> None:
+        """Upsert rows of the temporary table, and check all constraints, also deferred ones where possible.
+
+        :param marks: see `upsert_statement`; None: all rows.
+        :param which: a condition of the rows.
+        """
+        for mark in marks:
+            self.execute(self.upsert_statement(layout, mark, which))
+
+    def _upsert_or_name(self, layout: Layout, marks: Sequence[int | None]) -> None:
+        """Upsert all rows; if the table rejects one, find it."""
+        if self.has_savepoints:
+            self.execute("SAVEPOINT webdata_rows")
+        try:
+            self.upsert(layout, marks)
+        except Exception as error:
+            if self.has_savepoints and is_rejection(error):
+                # The original error matters more than that of the search.
+                with suppress(Exception):
+                    self.rejected = self._rejected_row(layout, marks)
+            raise
+
+    def _rejected_row(self, layout: Layout, marks: Sequence[int | None]) -> str:
+        """Return the key of the first row that the table rejects after those before it.
+
+        Empty if it rejects even no rows, for example because a right is missing. Each row is upserted about once.
+        """
+        self.execute("ROLLBACK TO SAVEPOINT webdata_rows")
+        number, stage = self.row_number, self.stage
+        if self._rejects(layout, marks, "1 = 0"):
+            return ""
+        rows = [row for [row] in self.execute(f"SELECT {number} FROM {stage} ORDER BY {number}").fetchall()]
+        # The rows before `low` are upserted. One before `high` is rejected.
+        low, high = 0, len(rows)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._rejects(layout, marks, f"{number} BETWEEN '{rows[low]}' AND '{rows[middle - 1]}'"):
+                high = middle
+            else:
+                low = middle
+        [values] = self.execute(
+            f"SELECT {self.listed(layout.names)} FROM {stage} WHERE {number} = '{rows[low]}'"
+        ).fetchall()
+        return layout.key_of(values)
+
+    def _rejects(self, layout: Layout, marks: Sequence[int | None], which: str) -> bool:
+        self.execute("SAVEPOINT webdata_rows")
+        try:
+            self.upsert(layout, marks, which)
+        except Exception as error:
+            if not is_rejection(error):
+                raise
+            self.execute("ROLLBACK TO SAVEPOINT webdata_rows")
+            return True
+        return False
 
     def _drop_duplicates(self, layout: Layout) -> int:
         """Leave one row of each key in the temporary table, and return the number of the others."""

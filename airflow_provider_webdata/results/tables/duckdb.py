@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.results.tables.database import Database, Existing, Values, batches
+from airflow_provider_webdata.results.tables.errors import is_rejection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ class DuckDB(Database):
     reserved = frozenset({"rowid"})
     ignores_case = True
     row_number = "rowid"
+    has_savepoints = False
 
     def begin(self, table: TableName) -> None:  # noqa: ARG002
         # DuckDB lets only one process write to a file at a time.
@@ -57,6 +59,14 @@ class DuckDB(Database):
             (table.table, table.schema),
         ).fetchall()
         return {name: Existing(*column) for name, *column in found}
+
+    def step_after(self, error: BaseException, table: TableName) -> str:  # noqa: ARG002
+        if not is_rejection(error):
+            return ""
+        return (
+            "DuckDB does not name the row: load the file into a new table, and query that for the rows that the "
+            "message describes. Correct the table or the file, then clear the task"
+        )
 
     def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
         try:

@@ -168,6 +168,11 @@ class PostgreSQL(Database):
             )
         return self._copy(self.stage, rows, layout)
 
+    def upsert(self, layout: Layout, marks: Sequence[int | None], which: str = "true") -> None:
+        super().upsert(layout, marks, which)
+        # At the commit, no row could be named.
+        self.execute("SET CONSTRAINTS ALL IMMEDIATE")
+
     def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
         gone = f"{self.stage}_removed"
         self.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {gone} (url text) ON COMMIT DROP")
