@@ -187,6 +187,13 @@ def row_maker(columns: tuple[Column, ...]) -> Callable[[Any], dict[str, Any]]:
     return row_of
 
 
+def type_of_values(values: Sequence[Any]) -> ColumnType:
+    """Return the type of a column that holds all values without loss: JSON unless they all are of another type."""
+    types: Sequence[ColumnType] = ("text", "boolean", "integer", "number")
+    fitting = (type_ for type_ in types if all(_fitting(value, type_) is not None for value in values))
+    return next(fitting, "json")
+
+
 def _fitting(value: Any, type_: ColumnType) -> Any:
     """Return the value in its column's type, or None if the conversion would lose data."""
     if type_ == "json":

@@ -47,8 +47,9 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         properties become columns. Parquet files state it.
     :param key: column or columns of the file that identify a row. Default: `source_url` of pages, `url` of links and
         search results, `id` of flat documents.
-    :param columns: columns of the file to load, or a mapping of these to column names in the table. Default: all except
-        `change`, `last_seen`, and `page`, which describe a run.
+    :param columns: columns of the file to load, or a mapping of these to column names in the table; in JSON Lines also
+        fields of the items that are in `extra`. Default: all except `change`, `last_seen`, and `page`, which describe a
+        run.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
     :param mode: `upsert` rows by their key, `replace` the entire content of the table, or `append` rows. `append` adds

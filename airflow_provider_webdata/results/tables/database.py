@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.errors import TableError, is_rejection, state_of
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, TableColumn
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 Values = tuple[Any, ...]
 
 _BATCH_CHARACTERS = 2**23
+_NO_ARBITER = "42P10"
+"""PostgreSQL's state for an upsert whose key has no unique constraint."""
 _MARK = TableColumn("", "webdata_unreturned", "integer")
 """Column of the temporary table with the marks of rows; see `Layout.unreturned`."""
 
@@ -49,10 +52,12 @@ class Existing:
 
     :param type: the database's name of the type.
     :param required: whether a new row must have a value.
+    :param is_key: whether the column is in the primary key, or another index or constraint that fixes its type.
     """
 
     type: str
     required: bool
+    is_key: bool
 
 
 @dataclass
@@ -104,6 +109,15 @@ class Database(ABC):
 
     reserved: ClassVar[Collection[str]]
     """Names, in lower case, that a column cannot have."""
+
+    retypes_keys: ClassVar[bool] = False
+    """Whether a statement can change the type of a column that `Existing.is_key`."""
+
+    drops_not_null: ClassVar[bool] = True
+    """Whether a statement can drop NOT NULL from a column."""
+
+    has_savepoints: ClassVar[bool] = True
+    """Whether a transaction can continue after an error."""
 
     ignores_case: bool = False
     """Whether column names that differ only in the case of ASCII letters are the same."""
@@ -212,9 +226,37 @@ class Database(ABC):
             parts.append(f"PRIMARY KEY ({self.listed(layout.key)})")
         return f"CREATE TABLE {self.path_of(layout.table)} ({', '.join(parts)})"
 
-    def add_statement(self, table: TableName, column: TableColumn) -> str:
-        """Return the statement that adds a column."""
-        return f"ALTER TABLE {self.path_of(table)} ADD COLUMN {self.definition(column)}"
+    def rename_statement(self, table: TableName) -> str:
+        """Return the statement that sets a table aside."""
+        return f"ALTER TABLE {self.path_of(table)} RENAME TO {self.quoted(f'{table.table}_former')}"
+
+    def mending(
+        self,
+        table: TableName,
+        missing: Sequence[TableColumn],
+        retyped: Sequence[TableColumn],
+        nullable: Sequence[str],
+    ) -> list[str]:
+        """Return the statements that add columns, change the types of others, and let others be null."""
+        changes = [
+            *(f"ADD COLUMN {self.definition(column)}" for column in missing),
+            *(f"ALTER COLUMN {self.quoted(column.name)} TYPE {self.retyping(column)}" for column in retyped),
+            *(f"ALTER COLUMN {self.quoted(name)} DROP NOT NULL" for name in nullable),
+        ]
+        return [f"ALTER TABLE {self.path_of(table)} {change}" for change in self.together(changes)]
+
+    def retyping(self, column: TableColumn) -> str:
+        """Return a column's new type, and how its values become that."""
+        return self.types[column.type]
+
+    def together(self, changes: Sequence[str]) -> Sequence[str]:
+        """Return the changes of a table, as each statement can have them."""
+        return changes
+
+    def unique_index_statement(self, layout: Layout) -> str:
+        """Return the statement that makes the key unique."""
+        name = self.quoted(f"{layout.table.table}_webdata_key")
+        return f"CREATE UNIQUE INDEX {name} ON {self.path_of(layout.table)} ({self.listed(layout.key)})"
 
     def commit(self) -> None:
         """Commit the transaction."""
@@ -228,14 +270,15 @@ class Database(ABC):
         """Return the next step after an error whose transaction was rolled back; empty if only its text has one."""
         return ""
 
-    def upsert_statement(self, layout: Layout, mark: int | None = None) -> str:
+    def upsert_statement(self, layout: Layout, mark: int | None = None, which: str = "true") -> str:
         """Return the statement that upserts the rows of the temporary table.
 
         :param mark: upsert only the rows with this mark; see `Layout.unreturned`.
+        :param which: a condition of these rows.
         """
         names = self.listed(layout.names)
         # Without WHERE, SQLite would parse ON as part of a join.
-        which = "true" if mark is None else f"{_MARK.name} = {mark}"
+        which = which if mark is None else f"{which} AND {_MARK.name} = {mark}"
         insert = (
             f"INSERT INTO {self.path_of(layout.table)} AS kept ({names}) "
             f"SELECT {names} FROM {self.stage} WHERE {which}"
@@ -253,27 +296,31 @@ class Database(ABC):
         action = f"UPDATE SET {updates}" if updates else "NOTHING"
         return f"{insert} ON CONFLICT ({self.listed(layout.key)}) DO {action}"
 
-    def check_key(self, layout: Layout) -> None:
-        """Check that the key identifies rows.
+    def key_problem(self, layout: Layout, existing: Set[str]) -> tuple[str, str] | None:
+        """Return why the key does not identify rows, and the statement that fixes it; None if it does.
 
-        :raises TableError: the key has no unique constraint or index.
+        :param existing: folded names of the table's columns.
         """
-        if not layout.key:
-            return
-        key = self.listed(layout.key)
-        table = self.path_of(layout.table)
+        if not layout.key or (existing >= {*map(self.folded, layout.key)} and self._has_unique_key(layout)):
+            return None
+        return (
+            f"its key ({', '.join(layout.key)}) has no unique constraint, which upserts need",
+            self.unique_index_statement(layout),
+        )
+
+    def _has_unique_key(self, layout: Layout) -> bool:
+        key, table = self.listed(layout.key), self.path_of(layout.table)
         try:
             # This changes nothing, but fails where the real statement would.
             self.execute(
                 f"INSERT INTO {table} ({key}) SELECT {key} FROM {table} WHERE 1 = 0 ON CONFLICT ({key}) DO NOTHING"
             )
         except Exception as error:
-            if "constraint" not in str(error).lower():
-                raise
-            raise TableError(
-                f"The table {layout.table} has no unique constraint on its key ({', '.join(layout.key)}), which "
-                f"upserts need: CREATE UNIQUE INDEX ON {table} ({key}), or name another key"
-            ) from error
+            state = state_of(error)
+            if (state == _NO_ARBITER) if state else ("constraint" in str(error).lower()):
+                return False
+            raise
+        return True
 
     def load(
         self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replaces: bool
@@ -306,11 +353,66 @@ class Database(ABC):
             loaded.duplicates = self._drop_duplicates(layout)
         if replaces and count:
             self.execute(f"DELETE FROM {table}")
-        for mark in sorted(marks) if any(marks) else [None]:
-            self.execute(self.upsert_statement(layout, mark))
+        self._upsert_or_name(layout, sorted(marks) if any(marks) else [None])
         self.execute(f"DROP TABLE {self.stage}")
         loaded.rows = count - loaded.duplicates
         return loaded
+
+    def upsert(self, layout: Layout, marks: Sequence[int | None], which: str = "true") -> None:
+        """Upsert rows of the temporary table, and check all constraints, also deferred ones where possible.
+
+        :param marks: see `upsert_statement`; None: all rows.
+        :param which: a condition of the rows.
+        """
+        for mark in marks:
+            self.execute(self.upsert_statement(layout, mark, which))
+
+    def _upsert_or_name(self, layout: Layout, marks: Sequence[int | None]) -> None:
+        """Upsert all rows; if the table rejects one, find it."""
+        if self.has_savepoints:
+            self.execute("SAVEPOINT webdata_rows")
+        try:
+            self.upsert(layout, marks)
+        except Exception as error:
+            if self.has_savepoints and is_rejection(error):
+                # The original error matters more than that of the search.
+                with suppress(Exception):
+                    self.rejected = self._rejected_row(layout, marks)
+            raise
+
+    def _rejected_row(self, layout: Layout, marks: Sequence[int | None]) -> str:
+        """Return the key of the first row that the table rejects after those before it.
+
+        Empty if it rejects even no rows, for example because a right is missing. Each row is upserted about once.
+        """
+        self.execute("ROLLBACK TO SAVEPOINT webdata_rows")
+        number, stage = self.row_number, self.stage
+        if self._rejects(layout, marks, "1 = 0"):
+            return ""
+        rows = [row for [row] in self.execute(f"SELECT {number} FROM {stage} ORDER BY {number}").fetchall()]
+        # The rows before `low` are upserted. One before `high` is rejected.
+        low, high = 0, len(rows)
+        while high - low > 1:
+            middle = (low + high) // 2
+            if self._rejects(layout, marks, f"{number} BETWEEN '{rows[low]}' AND '{rows[middle - 1]}'"):
+                high = middle
+            else:
+                low = middle
+        [values] = self.execute(
+            f"SELECT {self.listed(layout.names)} FROM {stage} WHERE {number} = '{rows[low]}'"
+        ).fetchall()
+        return layout.key_of(values)
+
+    def _rejects(self, layout: Layout, marks: Sequence[int | None], which: str) -> bool:
+        self.execute("SAVEPOINT webdata_rows")
+        try:
+            self.upsert(layout, marks, which)
+        except Exception as error:
+            if not is_rejection(error):
+                raise
+            self.execute("ROLLBACK TO SAVEPOINT webdata_rows")
+            return True
+        return False
 
     def _drop_duplicates(self, layout: Layout) -> int:
         """Leave one row of each key in the temporary table, and return the number of the others."""

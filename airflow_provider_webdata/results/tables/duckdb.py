@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from airflow_provider_webdata.results.tables.database import Database, Existing, Values, batches
+from airflow_provider_webdata.results.tables.errors import is_rejection
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ class DuckDB(Database):
     reserved = frozenset({"rowid"})
     ignores_case = True
     row_number = "rowid"
+    has_savepoints = False
 
     def begin(self, table: TableName) -> None:  # noqa: ARG002
         # DuckDB lets only one process write to a file at a time.
@@ -47,13 +49,24 @@ class DuckDB(Database):
 
     def existing(self, table: TableName) -> dict[str, Existing]:
         found = self.execute(
-            "SELECT column_name, data_type, is_nullable = 'NO' AND column_default IS NULL "
-            "FROM information_schema.columns WHERE lower(table_name) = lower(?) "
+            "SELECT column_name, data_type, is_nullable = 'NO' AND column_default IS NULL, EXISTS ("
+            "SELECT 1 FROM duckdb_constraints() AS c WHERE c.constraint_type IN ('PRIMARY KEY', 'UNIQUE') "
+            "AND (c.database_name, c.schema_name, c.table_name) = (table_catalog, table_schema, columns.table_name) "
+            "AND list_contains(c.constraint_column_names, column_name)) "
+            "FROM information_schema.columns AS columns WHERE lower(table_name) = lower(?) "
             "AND lower(table_schema) = lower(coalesce(?, current_schema())) "
             "AND table_catalog = current_database()",
             (table.table, table.schema),
         ).fetchall()
-        return {name: Existing(type_, required) for name, type_, required in found}
+        return {name: Existing(*column) for name, *column in found}
+
+    def step_after(self, error: BaseException, table: TableName) -> str:  # noqa: ARG002
+        if not is_rejection(error):
+            return ""
+        return (
+            "DuckDB does not name the row: load the file into a new table, and query that for the rows that the "
+            "message describes. Correct the table or the file, then clear the task"
+        )
 
     def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
         try:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # Names of PEP 249, which all drivers follow. Retries of these errors fail again.
 _REJECTIONS = frozenset({"DataError", "IntegrityError", "ProgrammingError", "NotSupportedError"})
 _FAILURES = frozenset({"DatabaseError", "InterfaceError"})
-_LIMIT_EXCEEDED = "54"
-"""PostgreSQL's class of states for values that are too large, for example for an index."""
+_REJECTED_STATES = ("54", "P0001")
+"""PostgreSQL's states for values that are too large, for example for an index, and for exceptions of triggers."""
 _RIGHTS_MISSING = "42501"
 _TURNS = "then clear the task. A pool with one slot lets loads take turns"
 _STATES: Mapping[str, str] = {
@@ -27,6 +27,8 @@ _STATES: Mapping[str, str] = {
     "3D000": "Correct the database's name in the connection, or create the database, then clear the task",
     "40001": "Another session changed the same rows. Wait until it ends, then clear the task",
     "40P01": "Another session changed the same rows. Wait until it ends, then clear the task",
+    "54000": "An index of PostgreSQL holds values of up to about 2,700 bytes. Leave the page out of the file, or set a "
+    "shorter key; if the index is not the key's, drop it, or omit its column from columns. Then clear the task",
     "53100": "Free space on the database's server, then clear the task",
     "53300": "End other sessions, or raise max_connections, then clear the task",
     "55P03": "Another session locks the table. End it, or raise lock_timeout, then clear the task",
@@ -111,6 +113,14 @@ def state_of(error: BaseException) -> str:
     return str(getattr(error, "pgcode", None) or getattr(error, "sqlstate", None) or "")
 
 
+def is_rejection(error: BaseException) -> bool:
+    """Return whether a driver's error rejects a value or a statement, so that a retry fails again."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & _FAILURES) and bool(
+        names & _REJECTIONS or state_of(error).startswith(_REJECTED_STATES)
+    )
+
+
 def lacks_rights(error: BaseException) -> bool:
     """Return whether the role lacks a privilege of PostgreSQL."""
     return state_of(error) == _RIGHTS_MISSING
@@ -134,13 +144,12 @@ def database_errors(failed: Callable[[], str], step: Callable[[], str] = lambda:
         if not names & _FAILURES:
             raise
         state = state_of(error)
-        is_final = names & _REJECTIONS or state.startswith(_LIMIT_EXCEEDED)
         # The other lines of a driver's error contain the row and the statement.
         first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
         reason = _LONG_VALUE.sub(r"\1…\1", without_secrets(first))[:_MAX_LENGTH]
         # A value may contain escape sequences.
         reason = "".join(sign if sign.isprintable() else "\ufffd" for sign in reason)
-        kind = TableError if is_final else LoadError
+        kind = TableError if is_rejection(error) else LoadError
         raised = kind(f"{failed()}: {reason}")
         raised.advice = step() or (_STATES.get(state, "") if state else _step_by_reason(first))
         raise raised from error

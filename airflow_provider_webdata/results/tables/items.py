@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
+    from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.result_schema import ResultSchema
 
 _LINK = frozenset({"url", "title", "description", "change", "page"})
@@ -83,6 +84,8 @@ class ResultsFile:
         self.failed = 0
         self._kind = kind
         self._schema = schema
+        self._fields: frozenset[str] = frozenset()
+        self._first: Sequence[Any] = ()
         self._open = ExitStack()
         self._rows: Iterator[Row | Removed] = iter(())
 
@@ -124,6 +127,22 @@ class ResultsFile:
         """Yield the rows and removed pages in the file's order. Can be iterated only once."""
         return self._rows
 
+    def values_of(self, name: str) -> list[Any]:
+        """Return the values of a field that no column has, from the first items, without null.
+
+        Files of a format with columns have no such fields.
+        """
+        if any(name in (column.name, *column.path[:1]) for column in self.columns):
+            return []
+        items = (item for item in self._first if isinstance(item, Mapping) and MARK not in item)
+        return [item[name] for item in items if item.get(name) is not None]
+
+    def add_fields(self, fields: Mapping[str, ColumnType]) -> None:
+        """Add columns for fields that no column has, before the rows are read."""
+        if self._first:
+            self.columns += tuple(Column(name, (name,), type_) for name, type_ in fields.items())
+            self._fields = frozenset(fields)
+
     def _columns_named(self, names: Iterable[str]) -> tuple[Column, ...]:
         """Return the columns of a file that states only their names."""
         names = [*names]
@@ -147,7 +166,7 @@ class ResultsFile:
         return TableError(f"path: {self.url} is not a results file: after item {read}: {error}")
 
     def _rows_of_items(self, items: Iterator[Any]) -> Iterator[Row | Removed]:
-        first = [*islice(items, _PROBE)]
+        self._first = first = [*islice(items, _PROBE)]
         kind = self._kind or kind_of(first)
         of_pages = any(map(_is_of_a_page, first))
         if first and self._kind is None and self._schema is not None and not of_pages:
@@ -160,7 +179,8 @@ class ResultsFile:
         return self._rows_of(chain(first, items), has_changes=has_changes)
 
     def _rows_of(self, items: Iterable[Any], *, has_changes: bool) -> Iterator[Row | Removed]:
-        known = url_column([column.name for column in self.columns])
+        # A generic item may have its own fields of these names.
+        known = url_column([column.name for column in self.columns]) if has_changes else None
         made = row_maker(self.columns)
         for number, item in enumerate(items, 1):
             of_run: Row = {}
@@ -173,6 +193,12 @@ class ResultsFile:
                     of_run = _of_run(item)
                     item = {name: value for name, value in item.items() if name not in of_run}
             values = made(item)
+            for name in self._fields:
+                if values[name] is None and isinstance(item, Mapping) and item.get(name) is not None:
+                    raise TableError(
+                        f"columns: item {number} of {self.url} has a {name!r} of another type than the first {_PROBE} "
+                        "items; declare it in result_schema"
+                    )
             values.update(of_run)
             yield _known_by(values, known)
 

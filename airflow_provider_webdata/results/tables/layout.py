@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 OF_A_RUN = ("change", "last_seen", "page")
 """Fields about an item's run, which a table of the newest state does not need; loaded if `columns` names them."""
 
+_IDENTITIES = frozenset({"source_url", "url", "id"})
+_SHOWN_CHARACTERS = 120
 
 LOAD_ID = "load_id"
 """Column that identifies a load that appends."""
@@ -90,18 +92,24 @@ class Layout:
     unreturned: Mapping[int, frozenset[str]] = field(default_factory=dict)
 
     def key_of(self, values: tuple[Any, ...]) -> str:
-        """Return a row's key as text, such as `url='https://a.example/'`; empty without a key."""
+        """Return a row's key as text, such as `url='https://a.example/'`; without a key, its URL or id, or empty."""
         names = [column.name for column in self.columns]
-        found = ((name, values[names.index(name)]) for name in self.key)
-        return ", ".join(
-            f"{name}={(without_secrets(value) if isinstance(value, str) else value)!r}"
-            for name, value in found
-        )
+        known_by = self.key or [column.name for column in self.columns if column.source in _IDENTITIES][:1]
+        return ", ".join(f"{name}={_shown(values[names.index(name)])}" for name in known_by)
 
     @property
     def names(self) -> tuple[str, ...]:
         """The columns' names in the table."""
         return tuple(column.name for column in self.columns)
+
+
+def _shown(value: Any) -> str:
+    if not isinstance(value, str):
+        return repr(value)
+    text = without_secrets(value)
+    if len(text) <= _SHOWN_CHARACTERS:
+        return repr(text)
+    return f"{text[:_SHOWN_CHARACTERS] + '…'!r} ({len(value.encode()):,} bytes)"
 
 
 def url_column(names: Sequence[str]) -> str | None:

@@ -10,10 +10,12 @@ from airflow.sdk.exceptions import AirflowException
 
 from airflow_provider_webdata.common.arguments import as_list, removal_limit
 from airflow_provider_webdata.common.links import docs_link
+from airflow_provider_webdata.results.columns import type_of_values
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError, database_errors
+from airflow_provider_webdata.results.tables.fit import fit
 from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, OF_A_RUN, layout
 from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
@@ -23,17 +25,9 @@ from airflow_provider_webdata.results.tables.sqlite import SQLite
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from airflow_provider_webdata.results.columns import Column, ColumnType
-    from airflow_provider_webdata.results.tables.database import Database, Existing, Values
+    from airflow_provider_webdata.results.columns import Column
+    from airflow_provider_webdata.results.tables.database import Database, Values
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
-
-_HELD: Mapping[ColumnType, str] = {
-    "text": "text of any length unchanged",
-    "json": "JSON unchanged",
-    "integer": "64-bit integers",
-    "number": "64-bit floating-point numbers",
-    "boolean": "booleans",
-}
 
 _DATABASES: Mapping[str, type[Database]] = {"postgres": PostgreSQL, "sqlite": SQLite, "duckdb": DuckDB}
 """The databases by the type of their connections."""
@@ -92,6 +86,8 @@ def database_of(connection: Any) -> Database:
 class Source:
     """Results files of one kind, and their rows in a table.
 
+    Fields of items that have no column, and are in `extra`, have one if `columns` names them.
+
     :param kind: kind of the items, see `results.columns.columns_of`; None: detected from the items.
     :param result_schema: schema by which the items were validated; its properties become columns.
     :param key: column or columns that identify a row; see `layout.layout`.
@@ -124,7 +120,15 @@ class Source:
         schema = None if self.result_schema is None else ResultSchema.of(self.result_schema)
         with ExitStack() as stack:
             files = (ResultsFile(path, self.kind, schema) for path in self.paths)
-            yield [*map(stack.enter_context, files)]
+            opened = [*map(stack.enter_context, files)]
+            fields = {
+                name: type_of_values(values)
+                for name in self._columns or ()
+                if (values := [value for file in opened for value in file.values_of(name)])
+            }
+            for file in opened:
+                file.add_fields(fields)
+            yield opened
 
     def layout(self, files: Sequence[ResultsFile]) -> Layout | None:
         """Return the layout of the open files; None if they have no items.
@@ -178,7 +182,7 @@ def load_files(
                 return Loaded()
             database.check_names(made)
             if existing:
-                done.extend(_fit(database, made, existing, add_columns=add_columns))
+                done.extend(fit(database, made, existing, add_columns=add_columns))
             else:
                 statement = database.create_statement(made)
                 if not create_table:
@@ -188,7 +192,6 @@ def load_files(
                     )
                 database.execute(statement)
                 done.append(f"Created the table {table} with {len(made.columns)} columns")
-            database.check_key(made)
             removed: dict[str, None] = {}
             rows = values_of(files, made, removed, delete=delete)
             if stamp:
@@ -270,43 +273,6 @@ def columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
                 "together, or set kind"
             )
     return first.columns
-
-
-def _fit(
-    database: Database,
-    made: Layout,
-    existing: Mapping[str, Existing],
-    *,
-    add_columns: bool,
-) -> list[str]:
-    """Check that a table is compatible with the rows; add missing columns if `add_columns` is set, and name them."""
-    added = []
-    known = {database.folded(name): column for name, column in existing.items()}
-    for column in made.columns:
-        there = known.get(database.folded(column.name))
-        if there is None:
-            statement = database.add_statement(made.table, column)
-            if not add_columns:
-                raise TableError(
-                    f"The table {made.table} has no column {column.name!r}. Run: {statement}; or set add_columns=True; "
-                    "or list the columns to load in columns"
-                )
-            database.execute(statement)
-            added.append(f"Added the column {column.name} to the table {made.table}")
-            continue
-        if there.type.partition("(")[0].strip() not in database.accepted[column.type]:
-            raise TableError(
-                f"The column {column.name!r} of the table {made.table} has the type {there.type}, which cannot store "
-                f"{_HELD[column.type]}. Change it to {database.types[column.type]}, or omit it from columns"
-            )
-    loaded = {*map(database.folded, made.names)}
-    required = (name for name, column in existing.items() if column.required)
-    if empty := [name for name in required if database.folded(name) not in loaded]:
-        raise TableError(
-            f"The column {empty[0]!r} of the table {made.table} must not be null, but the file has no values for it. "
-            "Add a default to the column, or allow null"
-        )
-    return added
 
 
 def values_of(

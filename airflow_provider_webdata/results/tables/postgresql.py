@@ -11,10 +11,10 @@ from airflow_provider_webdata.results.tables.errors import TableError, lacks_rig
 from airflow_provider_webdata.results.tables.layout import TableName
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
     from airflow_provider_webdata.results.columns import ColumnType
-    from airflow_provider_webdata.results.tables.layout import Layout
+    from airflow_provider_webdata.results.tables.layout import Layout, TableColumn
 
 _CHUNK_CHARACTERS = 2**19
 _NAME_BYTES = 63
@@ -26,9 +26,18 @@ _ESCAPE = re.compile(
 )
 _TEXTS = ("text", "character varying", "citext")
 _COLUMNS = """
-SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = ''
+SELECT attname, format_type(atttypid, NULL), attnotnull AND NOT atthasdef AND attidentity = '',
+  EXISTS (SELECT FROM pg_catalog.pg_index WHERE indrelid = attrelid AND indisprimary AND attnum = ANY (indkey))
 FROM pg_catalog.pg_attribute
 WHERE attrelid = to_regclass(%s) AND attnum > 0 AND NOT attisdropped AND attgenerated = ''
+"""
+# The deferrable constraints on a key, with their columns in any order.
+_DEFERRABLE = """
+SELECT quote_ident(conname), contype FROM pg_catalog.pg_constraint
+WHERE conrelid = to_regclass(%s) AND contype IN ('p', 'u') AND condeferrable AND (
+  SELECT array_agg(attname::text ORDER BY attname::text) FROM pg_catalog.pg_attribute
+  WHERE attrelid = conrelid AND attnum = ANY (conkey)
+) = (SELECT array_agg(name ORDER BY name) FROM unnest(%s::text[]) AS name)
 """
 _NO_SCHEMA = "3F000"
 # The catalog is readable for every role. The table's schema may be closed to the role, or not exist.
@@ -75,6 +84,7 @@ class PostgreSQL(Database):
     mark = "%s"
     reserved = frozenset({"ctid", "cmax", "cmin", "tableoid", "xmax", "xmin"})
     row_number = "ctid"
+    retypes_keys = True
     stage_ends = " ON COMMIT DROP"
 
     def quoted(self, name: str) -> str:
@@ -92,7 +102,26 @@ class PostgreSQL(Database):
 
     def existing(self, table: TableName) -> dict[str, Existing]:
         found = self.execute(_COLUMNS, (self.path_of(table),)).fetchall()
-        return {name: Existing(type_, required) for name, type_, required in found}
+        return {name: Existing(*column) for name, *column in found}
+
+    def retyping(self, column: TableColumn) -> str:
+        # PostgreSQL has no cast between some types, but each has one from and to text.
+        type_ = self.types[column.type]
+        return f"{type_} USING {self.quoted(column.name)}::text::{type_}"
+
+    def together(self, changes: Sequence[str]) -> Sequence[str]:
+        return [", ".join(changes)] if changes else []
+
+    def key_problem(self, layout: Layout, existing: Set[str]) -> tuple[str, str] | None:
+        path, key = self.path_of(layout.table), self.listed(layout.key)
+        for name, kind in self.execute(_DEFERRABLE, (path, [*layout.key])).fetchall():
+            # An upsert fails at its first row even if the key also has an index that is not deferrable.
+            type_ = "PRIMARY KEY" if kind == "p" else "UNIQUE"
+            return (
+                f"its constraint {name} on the key is deferrable, which upserts do not support",
+                f"ALTER TABLE {path} DROP CONSTRAINT {name}, ADD CONSTRAINT {name} {type_} ({key})",
+            )
+        return super().key_problem(layout, existing)
 
     def step_after(self, error: BaseException, table: TableName) -> str:
         if state_of(error) == _NO_SCHEMA:
@@ -138,6 +167,11 @@ class PostgreSQL(Database):
                 for values in rows
             )
         return self._copy(self.stage, rows, layout)
+
+    def upsert(self, layout: Layout, marks: Sequence[int | None], which: str = "true") -> None:
+        super().upsert(layout, marks, which)
+        # At the commit, no row could be named.
+        self.execute("SET CONSTRAINTS ALL IMMEDIATE")
 
     def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
         gone = f"{self.stage}_removed"

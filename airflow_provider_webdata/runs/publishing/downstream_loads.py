@@ -105,6 +105,9 @@ def _check_layout(load: WebDataToTableOperator, task: Any, path: str, kind: str)
     key = None if load.key is None else as_list("key", load.key)
     chosen = as_list("columns", load.columns) if isinstance(load.columns, str) else load.columns
     wanted = [*(key or ()), *(chosen or ())]
+    if format_of(path).columns is None and load.kind == "generic" and chosen is not None:
+        # Any field of an item may be a column.
+        return
     if any(
         name not in known and (name.startswith("json_") or name == "validation_errors") for name in wanted
     ):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -54,6 +55,7 @@ Written = Callable[..., str]
 
 everywhere = pytest.mark.parametrize("database", HOOKS, indirect=True)
 each_way = pytest.mark.parametrize("database", DATABASES, indirect=True)
+both_drivers = pytest.mark.parametrize("database", ["postgresql", "postgresql, psycopg2"], indirect=True)
 on_sqlite = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 
@@ -600,6 +602,7 @@ def test_a_schema_may_be_named(database: Target, written: Written) -> None:
 
 PLAIN = 'CREATE TABLE "pages" (source_url VARCHAR(100) PRIMARY KEY, markdown VARCHAR(100){more})'
 ONLY = ["source_url", "markdown"]
+MORE = [*ONLY, "status_code", "title"]
 
 
 def drop(database: Target, **_: object) -> None:
@@ -610,7 +613,7 @@ def drop(database: Target, **_: object) -> None:
 @each_row(
     "statement, arguments, words",
     [
-        (PLAIN, {}, ["no column 'url'", "ADD COLUMN", "add_columns=True", "columns"]),
+        (PLAIN, {}, ["no columns 'url', 'title', ", "ADD COLUMN", "add_columns=True", "columns"]),
         (PLAIN, {"columns": [*ONLY, "title"]}, ["no column 'title'"]),
         (PLAIN.replace("markdown VARCHAR(100)", "markdown INTEGER"), {"columns": ONLY}, ["'markdown'", "INTEGER"]),
         (PLAIN.replace(" PRIMARY KEY", ""), {"columns": ONLY}, ["no unique constraint", "CREATE UNIQUE INDEX"]),
@@ -628,6 +631,66 @@ def test_a_table_that_does_not_fit_is_left_alone(
         load(written([page(1)]), **arguments)
     assert [word for word in words if word.lower() not in str(error.value).lower()] == []
     assert tables(database) == before
+
+
+@everywhere
+@each_row(
+    "columns, words",
+    [
+        (
+            "source_url VARCHAR(100), markdown INTEGER, status_code VARCHAR(9), owner VARCHAR(9) NOT NULL",
+            ["no column 'title'", "'markdown' has the type INTEGER", "'status_code' has the ", "'owner' must not be"],
+        ),
+        (
+            "source_url INTEGER PRIMARY KEY, markdown TIMESTAMP",
+            ["no columns 'status_code', 'title'", "'source_url' has the type INTEGER", "'markdown' has the type "],
+        ),
+        (
+            "source_url VARCHAR(100) UNIQUE, tenant VARCHAR(9) NOT NULL PRIMARY KEY",
+            ["no columns 'markdown', 'status_code', 'title'", "'tenant' must not be null", "default to 'tenant'"],
+        ),
+        ("tenant INTEGER", ["no columns 'source_url', 'markdown', ", "its key (source_url) has no unique"]),
+    ],
+    before=drop,
+)  # fmt: skip
+@pytest.mark.parametrize("add_columns", [False, True])
+def test_one_error_has_all_that_a_table_needs(
+    database: Target, written: Written, columns: str, words: list[str], add_columns: bool
+) -> None:
+    database.query('DROP TABLE IF EXISTS "pages_former"')
+    database.query(f'CREATE TABLE "pages" ({columns})')
+    before = tables(database)
+    arguments = {"columns": MORE, "add_columns": add_columns}
+    path = written([page(1, "a"), page(2, "b")])
+    with pytest.raises(TableError) as error:
+        load(path, **arguments)
+    assert tables(database) == before
+    assert [word for word in words if word.lower() not in str(error.value).lower()] == []
+    for statement in advised(error.value):
+        database.query(statement)
+    for _ in range(2):
+        assert load(path, **arguments)["loaded"] == 2
+    assert texts(database) == {1: "a", 2: "b"}
+
+
+def advised(error: TableError) -> list[str]:
+    """Return the statements that an error says to run."""
+    return re.split(r"; (?!or )", error.text().partition(" Run: ")[2].partition("; or ")[0])
+
+
+@both_drivers
+def test_a_deferrable_key_has_its_statement(database: Target, written: Written) -> None:
+    """An upsert would fail at the first row."""
+    for kind in ("PRIMARY KEY", "UNIQUE"):
+        drop(database)
+        database.query(f"CREATE TABLE pages (source_url text {kind} DEFERRABLE, markdown text)")
+        with pytest.raises(
+            TableError, match=r"(?s)constraint pages_\w+ on the key is deferrable.* DROP CONSTRAINT"
+        ) as error:
+            load(written([page(1)]), columns=ONLY)
+        [statement] = advised(error.value)
+        database.query(statement)
+        assert load(written([page(1)]), columns=ONLY)["loaded"] == 1
 
 
 def tables(database: Target) -> Any:
@@ -653,9 +716,6 @@ def test_a_table_of_ones_own_is_loaded(database: Target, written: Written, state
     assert database.rows("pages", "markdown", "seen") == [("b", 7)]
     load(written([page(1, "c", html="<p>")]), columns=[*ONLY, "html", "status_code"], add_columns=True)
     assert database.rows("pages", "markdown", "html", "status_code") == [("c", "<p>", 200)]
-
-
-both_drivers = pytest.mark.parametrize("database", ["postgresql", "postgresql, psycopg2"], indirect=True)
 
 
 @both_drivers
@@ -687,20 +747,87 @@ def test_a_row_that_the_database_rejects_is_named(database: Target, written: Wri
     assert texts(database) == {}
 
 
-@each_way
-def test_a_database_that_rejects_rows_says_why(database: Target, written: Written) -> None:
-    load(written([page(1)]), columns=["source_url", "markdown"])
-    database.query('DROP TABLE "pages"')
-    database.query(
-        "CREATE TABLE pages (source_url VARCHAR(99) PRIMARY KEY, markdown TEXT CHECK (markdown <> 'no'))"
-    )
-    with pytest.raises(
-        TableError, match=r"(?is)cannot load the rows into the table pages: .*check.*WD-060"
-    ) as error:
-        load(written([page(1), page(2, "no")]), columns=["source_url", "markdown"])
-    # Airflow's log shows the traceback, with all causes.
-    assert "river.example" not in "".join(format_exception(error.value)), "the row's content"
-    assert texts(database) == {}
+LONG = "https://river.example/" + "".join(hashlib.sha256(bytes([n])).hexdigest() for n in range(80))
+# A table, an item that it rejects, the name of its row, and the reason.
+REJECTED: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "check": ("source_url VARCHAR PRIMARY KEY, markdown TEXT CHECK (markdown <> 'no')", page(7, "no"), "/7'", "check"),
+    "null": ("source_url VARCHAR PRIMARY KEY, markdown TEXT NOT NULL", {**page(7), "markdown": None}, "/7'", "null"),
+    "other key": ("source_url VARCHAR PRIMARY KEY, markdown TEXT UNIQUE", page(7, "3"), "/7'", "unique"),
+    "duplicate of an older row": (
+        "source_url VARCHAR PRIMARY KEY, markdown TEXT UNIQUE", page(7, "old"), "/7'", "unique"
+    ),
+}  # fmt: skip
+REJECTED_BY_POSTGRESQL: dict[str, tuple[str, dict[str, Any], str, str]] = {
+    "index": (
+        "source_url text PRIMARY KEY, markdown text",
+        {"markdown": "x", "metadata": {"sourceURL": LONG, "statusCode": 200}},
+        f"'{LONG[:120]}…' (5,142 bytes)",
+        "exceeds btree .*Leave the page out of the file, or set a shorter key",
+    ),
+    "deferred": (
+        "source_url text PRIMARY KEY, markdown text UNIQUE DEFERRABLE INITIALLY DEFERRED", page(7, "3"), "/7'", "unique"
+    ),
+    "foreign key": (
+        "source_url text PRIMARY KEY, markdown text REFERENCES texts DEFERRABLE INITIALLY DEFERRED",
+        page(7, "no"), "/7'", "foreign key"
+    ),
+}  # fmt: skip
+
+
+def check_rejected(database: Target, written: Written, case: tuple[str, dict[str, Any], str, str]) -> None:
+    columns, item, name, reason = case
+    drop(database)
+    database.query(f"CREATE TABLE pages ({columns})")
+    load(written([page(0, "old")]), columns=ONLY)
+    items = [*(page(number, str(number)) for number in range(1, 5)), item, page(9, "9")]
+    path = written(items)
+    with pytest.raises(TableError, match=rf"(?is){reason}.*WD-060") as error:
+        load(path, columns=ONLY)
+    if database.name == "duckdb":
+        assert "DuckDB does not name the row: load the file into a new table" in str(error.value)
+        assert load(path, columns=ONLY, table="new_table")["loaded"] == 6
+    else:
+        assert "cannot load the row with source_url='https://river.example/" in str(error.value)
+        assert f"{name} into the table pages: " in str(error.value)
+        # Airflow's log shows the traceback, with all causes.
+        assert "Failing row" not in "".join(format_exception(error.value)), "the row's content"
+    assert texts(database) == {0: "old"}
+
+
+@everywhere
+@pytest.mark.parametrize("case", REJECTED.values(), ids=REJECTED)
+def test_a_row_that_the_table_rejects_is_named(
+    database: Target, written: Written, case: tuple[str, dict[str, Any], str, str]
+) -> None:
+    check_rejected(database, written, case)
+
+
+@both_drivers
+@pytest.mark.parametrize("case", REJECTED_BY_POSTGRESQL.values(), ids=REJECTED_BY_POSTGRESQL)
+def test_a_row_that_an_index_or_a_deferred_constraint_rejects_is_named(
+    database: Target, written: Written, case: tuple[str, dict[str, Any], str, str]
+) -> None:
+    database.query("CREATE TABLE texts (text text PRIMARY KEY)")
+    database.query("INSERT INTO texts SELECT * FROM unnest(ARRAY['old', '1', '2', '3', '4', '9'])")
+    check_rejected(database, written, case)
+
+
+@both_drivers
+def test_a_row_without_a_key_is_named_and_no_row_is_if_none_is_at_fault(
+    database: Target, written: Written
+) -> None:
+    database.query("CREATE TABLE pages (source_url text, markdown text CHECK (markdown <> 'no'))")
+    with pytest.raises(TableError, match=r"the row with source_url='https://river\.example/2' into"):
+        append(written([page(1), page(2, "no"), page(3)]), "a", columns=ONLY, add_columns=True)
+    # Rows of another table need the row that is replaced.
+    drop(database)
+    database.query("CREATE TABLE pages (source_url text PRIMARY KEY, markdown text)")
+    database.query("CREATE TABLE notes (page text REFERENCES pages DEFERRABLE INITIALLY DEFERRED)")
+    load(written([page(1)]), columns=ONLY)
+    database.query("INSERT INTO notes SELECT source_url FROM pages")
+    with pytest.raises(TableError, match=r"cannot load the rows into the table pages: [^\n]*foreign key"):
+        load(written([page(2), page(3)]), columns=ONLY, mode="replace")
+    assert load(written([page(2), page(1)]), columns=ONLY, mode="replace")["loaded"] == 2
 
 
 @both_drivers
@@ -918,7 +1045,7 @@ def test_loads_into_one_table_wait_for_each_other(database: Target, written: Wri
     assert len({*texts(database).values()}) == 1
 
 
-@pytest.mark.parametrize("database", ["postgresql"], indirect=True)
+@both_drivers
 @pytest.mark.parametrize("isolation", ["read committed", "repeatable read", "serializable"])
 def test_a_load_waits_for_one_that_names_the_schema(
     database: Target, written: Written, monkeypatch: pytest.MonkeyPatch, isolation: str
@@ -1010,6 +1137,60 @@ def test_pages_have_columns_of_what_was_extracted(database: Target, tmp_path: Pa
         ("https://river.example/1", "north", True),
         ("https://river.example/2", None, None),
     ]
+
+
+ARTICLES = [
+    {
+        "url": "a",
+        "name": "A",
+        "price": 1,
+        "stock": 2**40,
+        "sold": True,
+        "sizes": [1],
+        "any": "x",
+        "page": "p",
+        "none": None,
+    },
+    {"url": "b", "name": "B\0", "price": 2.5, "stock": 7, "sold": None, "any": 2, "change": "cut"},
+]
+FIELDS = {
+    **{name: name for name in ("name", "price", "stock", "sold", "sizes", "any", "page", "change", "extra")},
+    "url": "link",
+}
+
+
+@everywhere
+def test_fields_of_items_are_columns_if_they_are_named(database: Target, tmp_path: Path) -> None:
+    path = tmp_path / "articles.jsonl"
+    path.write_text("".join(f"{json_text(one)}\n" for one in ARTICLES))
+    for _ in range(2):
+        assert load(str(path), columns=FIELDS, kind="generic")["loaded"] == 2
+    json_columns = ("sizes", "any", "extra")
+    columns = ", ".join(
+        database.text(name, "json") if name in json_columns else f'"{name}"'
+        for name in ("link", "name", "price", "stock", "sold", "page", "change", *json_columns)
+    )
+    b = "B\0" if database.keeps_nul else "B\ufffd"
+    assert database.query(f"SELECT {columns} FROM pages ORDER BY 1") == [
+        ("a", "A", 1, 2**40, True, "p", None, "[1]", '"x"', '{"none":null}'),
+        ("b", b, 2.5, 7, None, None, "cut", None, "2", None),
+    ]
+
+
+@on_sqlite
+def test_a_field_of_no_item_and_of_two_types_is_refused(database: Target, tmp_path: Path) -> None:
+    path = tmp_path / "articles.jsonl"
+    path.write_text("".join(f'{{"url":"{number}","sku":"{number}"}}\n' for number in range(101)))
+    with pytest.raises(TableError, match=r"columns: the file has no column 'skus'\.\nChoose from "):
+        load(str(path), columns=["url", "skus"])
+    other = tmp_path / "other.jsonl"
+    other.write_text(path.read_text() + '{"url":"x","sku":7}\n')
+    with pytest.raises(TableError, match=r"item 102 of \S+ has a 'sku' of another type .* result_schema"):
+        load(str(other), columns=["url", "sku"])
+    # Together, the files show both types.
+    path.write_text('{"url":"x","sku":7}\n')
+    load([str(other), str(path)], columns=["url", "sku"])
+    assert database.query("SELECT count(*), max(url) FROM pages WHERE sku = '7'") == [(1, "x")]
 
 
 def failing(number: int, status: int | str = 404, **more: Any) -> dict[str, Any]:
