@@ -660,7 +660,7 @@ def test_one_error_has_all_that_a_table_needs(
     database.query('DROP TABLE IF EXISTS "pages_former"')
     database.query(f'CREATE TABLE "pages" ({columns})')
     before = tables(database)
-    arguments = {"columns": MORE, "add_columns": add_columns}
+    arguments: dict[str, Any] = {"columns": MORE, "add_columns": add_columns}
     path = written([page(1, "a"), page(2, "b")])
     with pytest.raises(TableError) as error:
         load(path, **arguments)
