@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import one_of
 
 if TYPE_CHECKING:
@@ -149,3 +151,8 @@ class WebDataParseOperator(
         """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
         super()._check_values()
         one_of("upload", self.upload, ("auto", "form", "reference"))
+        if isinstance(self.file, str) and is_literal(self.file):
+            from airflow_provider_webdata.results.files.paths import path_problem
+
+            if problem := path_problem(self.file):
+                raise ArgumentError(f"file: {problem} (given: {self.file!r})")

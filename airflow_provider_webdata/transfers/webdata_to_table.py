@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseOperator
 
-from airflow_provider_webdata.base.arguments.checked_arguments import is_from_mapped, naming_unknown
+from airflow_provider_webdata.base.arguments.checked_arguments import (
+    is_from_mapped,
+    is_in_mapped_group,
+    naming_unknown,
+)
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.common.arguments import as_list, count_or_share
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
     import jinja2
     from airflow.sdk import Context
+    from airflow.sdk.definitions.mappedoperator import OperatorPartial
 
 
 class WebDataToTableOperator(LiteralText, BaseOperator):
@@ -100,10 +105,22 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         self.max_removed = max_removed
         self._check_arguments()
 
+    @classmethod
+    def partial(cls, **kwargs: Any) -> OperatorPartial:
+        """Begin a mapped task; see `BaseOperator.partial`.
+
+        :raises ArgumentError: each instance would replace the rows of the others.
+        """
+        _check_mapped(kwargs.get("mode"))
+        return super().partial(**kwargs)
+
     def _check_arguments(self) -> None:
         """Check the arguments while the DAG file is parsed, unless they are known at run time only."""
-        if not is_from_mapped(self):
-            self._check_values()
+        if is_from_mapped(self):
+            return
+        if is_in_mapped_group(self):
+            _check_mapped(self.mode)
+        self._check_values()
 
     def _check_values(self) -> None:
         """Check the arguments, while the DAG file is parsed, and in each attempt.
@@ -154,6 +171,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         :raises ArgumentError: a path is not a results file, or the list is empty.
         """
         from airflow_provider_webdata.results.files.formats import QUARANTINE, SUFFIXES
+        from airflow_provider_webdata.results.files.paths import check_path
 
         given = [None] if self.path is None else as_list("path", self.path)
         paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]
@@ -169,4 +187,13 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
             )
         if isinstance(self.path, str) and not self.path.strip():
             raise ArgumentError("path is empty after rendering; pass the path of a file written by save_to=")
+        for path in paths:
+            check_path("path", path)
         return paths
+
+
+def _check_mapped(mode: Any) -> None:
+    if mode == "replace":
+        from airflow_provider_webdata.results.tables.errors import REPLACING_INSTANCES
+
+        raise ArgumentError(REPLACING_INSTANCES)
