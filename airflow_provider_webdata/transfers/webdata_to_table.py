@@ -56,7 +56,8 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         `change`, `last_seen`, and `page`, which describe a run.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
-    :param mode: `upsert` rows by their key, `replace` the entire content of the table, or `append` rows. `append` adds
+    :param mode: `upsert` rows by their key, `replace` the entire content of the table (not in a mapped task), or
+        `append` rows. `append` adds
         `run_id`, `load_id` (DAG, task, run, and map index), and `loaded_at` (ISO 8601, UTC; of the first load) to the
         rows, and replaces only the rows of the same `load_id`; `key` is optional and unique within a load, and no row
         of a removed page is deleted. Files without items change nothing, except that `append` deletes the rows of the

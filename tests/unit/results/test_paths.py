@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from datetime import datetime, timedelta, timezone
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,6 +19,9 @@ from airflow_provider_webdata.results.files import paths
 from airflow_provider_webdata.results.files.storage import check_file, storage_path
 from airflow_provider_webdata.results.tables.items import urls_of_file
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 NIGHT = datetime(2026, 10, 25, 0, 30, tzinfo=timezone.utc)
 
@@ -96,7 +99,8 @@ def test_an_ambiguous_path_is_refused_while_the_dag_is_parsed(path: str, words: 
     }.items():
         with pytest.raises(ValueError, match=f"^{name}: .*{words}"):
             task()
-    for resolved in (storage_path, check_file, urls_of_file):
+    resolvers: list[Callable[[str], Any]] = [storage_path, check_file, urls_of_file]
+    for resolved in resolvers:
         with pytest.raises(OutputError, match=words):
             resolved(path)
 

@@ -137,7 +137,8 @@ def test_instances_of_a_load_do_not_replace_each_others_rows() -> None:
             site.expand(path=["/a.jsonl"])
     for index, expected in enumerate((words, "'absent' does not exist")):
         with pytest.raises((AirflowFailException, ConnectionMissingError), match=expected):
-            LoadRun(dag.get_task("each").unmap(both[index]), context_of(index)).execute()
+            mapped: Any = dag.get_task("each").unmap(both[index])
+            LoadRun(mapped, context_of(index)).execute()
     alone = WebDataToTableOperator(**load, path="/a.jsonl", mode="replace")
     with pytest.raises(ConnectionMissingError):
         LoadRun(alone, context_of()).execute()
