@@ -136,8 +136,8 @@ def test_instances_of_a_load_do_not_replace_each_others_rows() -> None:
         with pytest.raises(ArgumentError, match=words):
             site.expand(path=["/a.jsonl"])
     for index, expected in enumerate((words, "'absent' does not exist")):
+        mapped: Any = dag.get_task("each").unmap(both[index])
         with pytest.raises((AirflowFailException, ConnectionMissingError), match=expected):
-            mapped: Any = dag.get_task("each").unmap(both[index])
             LoadRun(mapped, context_of(index)).execute()
     alone = WebDataToTableOperator(**load, path="/a.jsonl", mode="replace")
     with pytest.raises(ConnectionMissingError):
