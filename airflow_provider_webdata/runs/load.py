@@ -69,7 +69,7 @@ class LoadRun:
             table = table_name(task.table)
             files = task._paths()
             for file in files:
-                warn_if_relative(file)
+                warn_if_relative("path", file)
             connection = connection_of(task.conn_id)
             stamp = self._stamp() if task.mode == "append" else None
             source = Source(

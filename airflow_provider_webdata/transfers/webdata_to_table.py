@@ -179,7 +179,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         if "None" in paths:
             sources = ", ".join(sorted(self.upstream_task_ids)) or "this value"
             raise ArgumentError(
-                f"path: {sources} has no file; set it to a path, or to the result of a task with save_to='file.jsonl'"
+                f"path: {sources} has no file; set it to a path, or to the result of a task with save_to='s3://bucket/*.jsonl'"
             )
         readable = (*SUFFIXES, *(suffix + QUARANTINE for suffix in SUFFIXES))
         if wrong := [path for path in paths if not path.endswith(readable)]:

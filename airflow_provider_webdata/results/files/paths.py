@@ -80,18 +80,19 @@ def check_path(argument: str, path: str, *, starred: bool = False) -> None:
         raise OutputError(f"{argument}: {problem} (given: {path!r})")
 
 
-def warn_if_relative(path: str) -> None:
-    """Log a warning, once in a process, if a path is relative."""
-    if "://" not in path and not path.startswith("/"):
-        _warn_of_relative_paths()
-
-
 @functools.cache
-def _warn_of_relative_paths() -> None:
-    log.warning(
-        "A path of this task is relative. Each worker has a folder of its own, and other tasks may not find the file: "
-        "write an absolute path, or a URL of a storage that all workers reach"
-    )
+def warn_if_relative(argument: str, path: str) -> None:
+    """Log a warning if a path is relative, once in a process.
+
+    :param argument: name of the argument.
+    """
+    if "://" not in path and not path.startswith("/"):
+        log.warning(
+            "%s: the path %s is relative, and each worker has a folder of its own. Write an absolute path, or the URL "
+            "of a storage that all workers reach",
+            argument,
+            path,
+        )
 
 
 def instance_path(path: str, instance: Sequence[str | int | None], moment: datetime | None) -> str:

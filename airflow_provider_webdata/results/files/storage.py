@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.results.errors import MissingFileError, OutputError, StorageError
-from airflow_provider_webdata.results.files.paths import path_problem, warn_if_relative
+from airflow_provider_webdata.results.files.paths import path_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -155,7 +155,6 @@ def check_storage(url: str) -> ObjectStoragePath:
     from airflow.sdk.exceptions import AirflowNotFoundException
 
     path = storage_path(url)
-    warn_if_relative(url)
     try:
         if path.conn_id is not None:
             BaseHook.get_connection(path.conn_id)

@@ -25,21 +25,25 @@ def check_own_file(task: Any, context: Context, *, emits_changes: bool) -> None:
     # The executed task is a copy with rendered fields.
     written = dag.task_dict.get(task.task_id)
     partial = getattr(written, "partial_kwargs", None)
-    text = getattr(written, "save_to", None) if partial is None else partial.get("save_to")
+    if partial is None:
+        text = getattr(written, "save_to", None)
+    else:
+        default = None if _may_map(written, "save_to") else partial.get("default_args", {}).get("save_to")
+        text = partial.get("save_to", default)
     if not isinstance(text, str):
         return
     parse = dag.get_template_env().parse
-    in_instances = paths.SAME_IN_INSTANCES - ({"params"} if _may_map_params(written) else set())
+    in_instances = paths.SAME_IN_INSTANCES - ({"params"} if _may_map(written, "params") else set())
     if Attempt(context).is_mapped and paths.is_same(text, parse, in_instances):
         raise OutputError(paths.shared_file(text))
     if emits_changes and paths.is_same(text, parse, paths.SAME_IN_RUNS):
         raise OutputError(paths.replaced_changes(text))
 
 
-def _may_map_params(task: Any) -> bool:
-    """Return whether each instance of a task may have `params` of its own."""
+def _may_map(task: Any, argument: str) -> bool:
+    """Return whether each instance of a task may have a value of its own for an argument."""
     mapped = getattr(getattr(task, "expand_input", None), "value", ())
     if isinstance(mapped, (list, tuple)):
-        return any(not isinstance(one, Mapping) or "params" in one for one in mapped)
+        return any(not isinstance(one, Mapping) or argument in one for one in mapped)
     # The result of another task is known only to Airflow.
-    return not isinstance(mapped, Mapping) or "params" in mapped
+    return not isinstance(mapped, Mapping) or argument in mapped

@@ -15,7 +15,7 @@ from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.files.formats import QUARANTINE
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
-from airflow_provider_webdata.results.files.paths import check_path, instance_path
+from airflow_provider_webdata.results.files.paths import check_path, instance_path, warn_if_relative
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.pages.preview import ROWS, preview_row
 from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
@@ -145,6 +145,7 @@ class Publication:
         """
         if self._save_to is not None and self.path is not None:
             check_path("save_to", self._save_to, starred=True)
+            warn_if_relative("save_to", self._save_to)
             emits_changes = self.compare is not None and self.compare.changes.emit == "changed"
             check_own_file(self._task, self.context, emits_changes=emits_changes)
             check_output(self.path)

@@ -13,6 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleExcept
 from airflow_provider_webdata.api.errors import ProcessingContinuesError, TransportError
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.options import Quality
+from airflow_provider_webdata.results.files.paths import warn_if_relative
 from airflow_provider_webdata.results.files.quarantine import publish
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
@@ -149,6 +150,18 @@ def test_each_attempt_of_an_instance_replaces_its_own_file(here, tmp_path):
     assert "*" not in output
     publish(output)
     assert Path(output).exists()
+
+
+@pytest.mark.parametrize("is_relative", [True, False])
+def test_a_relative_path_warns_once(here, tmp_path, monkeypatch, log, is_relative):
+    monkeypatch.chdir(tmp_path)
+    warn_if_relative.cache_clear()
+    folder = "pages" if is_relative else f"file://{tmp_path}"
+    for day in (1, 2):
+        when = datetime.datetime(2026, 1, day, tzinfo=datetime.timezone.utc)
+        assert direct.run(scrape(save_to=f"{folder}/*.jsonl"), day=when).state == "success"
+    words = "save_to: the path pages/*.jsonl is relative, and each worker has a folder of its own"
+    assert log().count(words) == is_relative
 
 
 @pytest.mark.rule("metadata-status")

@@ -142,3 +142,9 @@ def test_instances_of_a_load_do_not_replace_each_others_rows() -> None:
     alone = WebDataToTableOperator(**load, path="/a.jsonl", mode="replace")
     with pytest.raises(ConnectionMissingError):
         LoadRun(alone, context_of()).execute()
+
+
+def test_a_path_from_default_arguments() -> None:
+    with DAG("d", default_args={"save_to": "/x.jsonl"}) as dag:
+        WebDataScrapeOperator.partial(task_id="each").expand(url=["a"])
+    assert is_shared(dag, 0, url="a")
