@@ -28,7 +28,7 @@ def check_own_file(task: Any, context: Context, *, emits_changes: bool) -> None:
     if partial is None:
         text = getattr(written, "save_to", None)
     else:
-        default = None if _may_map(written, "save_to") else partial.get("default_args", {}).get("save_to")
+        default = None if _may_map(written, "save_to") else dag.default_args.get("save_to")
         text = partial.get("save_to", default)
     if not isinstance(text, str):
         return
