@@ -42,7 +42,8 @@ def webdata_incremental_search():
         query="pipeline",
         limit=20,
         tbs="{{ macros.webdata.tbs(dag_run) }}",
-        # A manual run may have no data interval; then both use the day on which it started.
+        # A manual run may have no data interval; then both use the day on which it started. A second run of a day
+        # replaces its file.
         save_to="{{ params.folder }}/{{ dag.dag_id }}/"
         "{{ (dag_run.data_interval_start or dag_run.run_after) | ds }}.jsonl",
         outlets=[results],

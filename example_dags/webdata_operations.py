@@ -55,7 +55,7 @@ def webdata_operations():
         limit=10,
         include_paths=["^/$", "^/guide/.*"],
         scrape_options={"formats": ["markdown"]},
-        save_to="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}/crawl.jsonl.gz",
+        save_to="{{ params.folder }}/{{ dag.dag_id }}/crawl/*.jsonl.gz",
         deferrable=True,
     )
 

@@ -65,7 +65,7 @@ def webdata_site_to_table():
         max_concurrency=5,
         # The batch fails if more than a tenth of its pages do; the results are still in its file.
         max_error_ratio=0.1,
-        save_to="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}/{{ ti.map_index }}.parquet",
+        save_to="{{ params.folder }}/{{ dag.dag_id }}/*.parquet",
         deferrable=True,
         retries=2,
     ).expand(urls=batches(find_pages.output))

@@ -21,7 +21,8 @@ class OptionArgument(NamedTuple):
 OPTIONS = {
     "save_to": OptionArgument(
         "str | None",
-        "path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is the "
+        "path or URL of a file for the results, in any storage that Airflow knows (templated). `*` in its name becomes "
+        "a name of the task instance, so that each run and each mapped instance has its own file. Its suffix is the "
         "format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or "
         "not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. "
         "Default: XCom.",

@@ -14,8 +14,13 @@ from airflow.sdk.exceptions import (
     AirflowSkipException,
 )
 
-from airflow_provider_webdata.base.arguments.checked_arguments import is_from_mapped, naming_unknown
+from airflow_provider_webdata.base.arguments.checked_arguments import (
+    is_from_mapped,
+    is_in_mapped_group,
+    naming_unknown,
+)
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
+from airflow_provider_webdata.base.arguments.result_options import check_file_is_kept
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.links import DashboardLink
 from airflow_provider_webdata.common.arguments import seconds
@@ -31,6 +36,7 @@ if TYPE_CHECKING:
 
     import jinja2
     from airflow.sdk import BaseOperatorLink, Context
+    from airflow.sdk.definitions.mappedoperator import OperatorPartial
 
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
@@ -108,6 +114,15 @@ class ServiceTask(LiteralText, BaseOperator):
         self.webdata_conn_id = webdata_conn_id
         self.rate_limit_timeout = rate_limit_timeout
 
+    @classmethod
+    def partial(cls, **kwargs: Any) -> OperatorPartial:
+        """Begin a mapped task; see `BaseOperator.partial`.
+
+        :raises ArgumentError: all instances would write the same file.
+        """
+        check_file_is_kept(kwargs.get("save_to"), None, is_mapped=True)
+        return super().partial(**kwargs)
+
     def _check_arguments(self) -> None:
         """Check the literal arguments while the DAG file is parsed; the last call of each `__init__`.
 
@@ -119,6 +134,8 @@ class ServiceTask(LiteralText, BaseOperator):
             return
         self._check_values()
         self._check_literals()
+        save_to, changes = getattr(self, "save_to", None), getattr(self, "changes", None)
+        check_file_is_kept(save_to, changes, is_mapped=is_in_mapped_group(self))
         for option in (getattr(self, "changes", None), getattr(self, "quality", None)):
             if isinstance(option, Option):
                 # Airflow finds the XComs in the fields of a task, not those in the fields of an option.

@@ -85,6 +85,11 @@ class Attempt:
         )
 
     @property
+    def is_mapped(self) -> bool:
+        """Whether the run has several instances of the task: mapped ones, or iterations of a loop."""
+        return (self.map_index is not None and self.map_index >= 0) or len(self.instance) > 4
+
+    @property
     def is_last(self) -> bool:
         """Whether Airflow will not retry the task."""
         return self.ti is None or self.number > self.max_tries

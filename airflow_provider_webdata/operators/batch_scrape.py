@@ -73,10 +73,11 @@ class WebDataBatchScrapeOperator(
     :param ignore_invalid_urls: skip invalid URLs. Default: true; that of the service: true, but without it, some
         servers reject the whole batch for one invalid URL.
     :param append_to_id: UUID of an existing batch scrape to append the URLs to.
-    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
-        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
-        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
-        XCom.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). `*` in its
+        name becomes a name of the task instance, so that each run and each mapped instance has its own file. Its suffix
+        is the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely
+        or not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results.
+        Default: XCom.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).

@@ -77,10 +77,11 @@ class WebDataBatchSearchOperator(
     :param scrape_options: options for scraping the results; `formats` enables it. Unless `max_age` is set, pages may be
         up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams with this feature.
-    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
-        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
-        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
-        XCom.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). `*` in its
+        name becomes a name of the task instance, so that each run and each mapped instance has its own file. Its suffix
+        is the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely
+        or not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results.
+        Default: XCom.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).

@@ -83,10 +83,11 @@ class WebDataIncrementalCrawlOperator(
     :param max_concurrency: maximum number of pages scraped concurrently, at least 1. Default: the team's limit.
     :param ignore_invalid_urls: skip invalid URLs. Default: true; that of the service: true, but without it, some
         servers reject the whole batch for one invalid URL.
-    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
-        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
-        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
-        XCom.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). `*` in its
+        name becomes a name of the task instance, so that each run and each mapped instance has its own file. Its suffix
+        is the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely
+        or not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results.
+        Default: XCom.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).

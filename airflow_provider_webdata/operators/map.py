@@ -48,10 +48,11 @@ class WebDataMapOperator(
     :param use_index: also list URLs from the service's index.
     :param include_paths: regular expressions for the path; only matching URLs are listed.
     :param exclude_paths: regular expressions for the path; matching URLs are omitted.
-    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
-        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
-        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
-        XCom.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). `*` in its
+        name becomes a name of the task instance, so that each run and each mapped instance has its own file. Its suffix
+        is the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely
+        or not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results.
+        Default: XCom.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from airflow_provider_webdata.base.operator import RequestFields, WebDataOperator
+from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import one_of
 
 if TYPE_CHECKING:
@@ -57,10 +59,11 @@ class WebDataParseOperator(
     :param proxy: kind of proxy: `basic` or `auto`.
     :param zero_data_retention: retain no data, for teams with this feature. Default: false.
     :param audit_metadata: user to record in the audit log: `username`.
-    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). Its suffix is
-        the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely or
-        not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results. Default:
-        XCom.
+    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). `*` in its
+        name becomes a name of the task instance, so that each run and each mapped instance has its own file. Its suffix
+        is the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely
+        or not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results.
+        Default: XCom.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
@@ -149,3 +152,8 @@ class WebDataParseOperator(
         """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
         super()._check_values()
         one_of("upload", self.upload, ("auto", "form", "reference"))
+        if isinstance(self.file, str) and is_literal(self.file):
+            from airflow_provider_webdata.results.files.paths import path_problem
+
+            if problem := path_problem(self.file):
+                raise ArgumentError(f"file: {problem} (given: {self.file!r})")

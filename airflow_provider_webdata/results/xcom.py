@@ -11,7 +11,7 @@ DEFAULT_WARNING_KB = 1024.0
 _log = logging.getLogger(__name__)
 
 _FOR_RESULTS = (
-    "To write it to a file, and only path and counts to XCom, set save_to='s3://bucket/name.jsonl' "
+    "To write it to a file, and only path and counts to XCom, set save_to='s3://bucket/*.jsonl' "
     "or another path"
 )
 

@@ -14,10 +14,11 @@ from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.paths import warn_if_relative
 from airflow_provider_webdata.results.lineage import load_lineage
+from airflow_provider_webdata.results.tables.errors import REPLACING_INSTANCES
 from airflow_provider_webdata.results.tables.layout import STAMPS, table_name
 from airflow_provider_webdata.results.tables.load import Source, database_of, dataset_of_table, load_files
-from airflow_provider_webdata.runs.mapped import is_shared
 from airflow_provider_webdata.states.shortfalls import Shortfall, xcom_of
 
 if TYPE_CHECKING:
@@ -63,13 +64,12 @@ class LoadRun:
         task = self.task
         try:
             task._check_values()
-            if task.mode == "replace" and is_shared(self.context, "table"):
-                raise ArgumentError(
-                    f"all instances of the mapped task load into {task.table}, and each would replace the rows of the "
-                    "others. Use mode='upsert' or 'append', or pass all files to one task: path=[...]"
-                )
+            if task.mode == "replace" and Attempt(self.context).is_mapped:
+                raise ArgumentError(REPLACING_INSTANCES)
             table = table_name(task.table)
             files = task._paths()
+            for file in files:
+                warn_if_relative("path", file)
             connection = connection_of(task.conn_id)
             stamp = self._stamp() if task.mode == "append" else None
             source = Source(

@@ -34,7 +34,8 @@ class WebDataJobSensor(WebDataSensor):
     :param kind: `crawl`, `batch_scrape`, or `agent` (templated).
     :param job_id: id of the job (templated).
     :param accept_canceled: return the pages of a canceled crawl or batch scrape, instead of failing. Default: False.
-    :param save_to: path or URL of a file for the results (templated); see `docs/results.md`. Default: XCom.
+    :param save_to: path or URL of a file for the results (templated); `*` in its name becomes a name of the task
+        instance. See `docs/results.md`. Default: XCom.
     :param documents: flat rows for retrieval instead of the pages. Default: false.
     :param media_to: path or URL of a folder for screenshots and other media (templated). Default: they are not kept.
     :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.

@@ -7,7 +7,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from airflow.sdk import BaseOperator
 
-from airflow_provider_webdata.base.arguments.checked_arguments import is_from_mapped, naming_unknown
+from airflow_provider_webdata.base.arguments.checked_arguments import (
+    is_from_mapped,
+    is_in_mapped_group,
+    naming_unknown,
+)
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.common.arguments import as_list, count_or_share
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
 
     import jinja2
     from airflow.sdk import Context
+    from airflow.sdk.definitions.mappedoperator import OperatorPartial
 
 
 class WebDataToTableOperator(LiteralText, BaseOperator):
@@ -52,11 +57,11 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         run.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
-    :param mode: `upsert` rows by their key, `replace` the entire content of the table, or `append` rows. `append` adds
-        `run_id`, `load_id` (DAG, task, run, and map index), and `loaded_at` (ISO 8601, UTC; of the first load) to the
-        rows, and replaces only the rows of the same `load_id`; `key` is optional and unique within a load, and no row
-        of a removed page is deleted. Files without items change nothing, except that `append` deletes the rows of the
-        same `load_id`.
+    :param mode: `upsert` rows by their key, `replace` the entire content of the table (not in a mapped task), or
+        `append` rows. `append` adds `run_id`, `load_id` (DAG, task, run, and map index), and `loaded_at` (ISO 8601,
+        UTC; of the first load) to the rows, and replaces only the rows of the same `load_id`; `key` is optional and
+        unique within a load, and no row of a removed page is deleted. Files without items change nothing, except that
+        `append` deletes the rows of the same `load_id`.
     :param max_removed: maximum number of rows that a load may delete because their pages were removed: a count, or a
         share of the table's rows (0.0 to 1.0). If there are more, no row is deleted, the task logs a warning, and XCom
         contains their number as `held_back`. Default: half of the rows, for tables with more than 20 rows.
@@ -101,10 +106,22 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         self.max_removed = max_removed
         self._check_arguments()
 
+    @classmethod
+    def partial(cls, **kwargs: Any) -> OperatorPartial:
+        """Begin a mapped task; see `BaseOperator.partial`.
+
+        :raises ArgumentError: each instance would replace the rows of the others.
+        """
+        _check_mapped(kwargs.get("mode"))
+        return super().partial(**kwargs)
+
     def _check_arguments(self) -> None:
         """Check the arguments while the DAG file is parsed, unless they are known at run time only."""
-        if not is_from_mapped(self):
-            self._check_values()
+        if is_from_mapped(self):
+            return
+        if is_in_mapped_group(self):
+            _check_mapped(self.mode)
+        self._check_values()
 
     def _check_values(self) -> None:
         """Check the arguments, while the DAG file is parsed, and in each attempt.
@@ -155,13 +172,14 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         :raises ArgumentError: a path is not a results file, or the list is empty.
         """
         from airflow_provider_webdata.results.files.formats import SUFFIXES
+        from airflow_provider_webdata.results.files.paths import check_path
 
         given = [None] if self.path is None else as_list("path", self.path)
         paths = [str(one.get("path") if isinstance(one, dict) else one) for one in given]
         if "None" in paths:
             sources = ", ".join(sorted(self.upstream_task_ids)) or "this value"
             raise ArgumentError(
-                f"path: {sources} has no file; set it to a path, or to the result of a task with save_to='file.jsonl'"
+                f"path: {sources} has no file; set it to a path, or to the result of a task with save_to='s3://bucket/*.jsonl'"
             )
         if wrong := [path for path in paths if not path.endswith(SUFFIXES)]:
             raise ArgumentError(
@@ -169,4 +187,13 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
             )
         if isinstance(self.path, str) and not self.path.strip():
             raise ArgumentError("path is empty after rendering; pass the path of a file written by save_to=")
+        for path in paths:
+            check_path("path", path)
         return paths
+
+
+def _check_mapped(mode: Any) -> None:
+    if mode == "replace":
+        from airflow_provider_webdata.results.tables.errors import REPLACING_INSTANCES
+
+        raise ArgumentError(REPLACING_INSTANCES)

@@ -76,7 +76,7 @@ def webdata_embeddings():
         scrape_options={"max_age": 0},
         # If a later task fails, the next run emits these pages again.
         changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed", commit="downstream"),
-        save_to="{{ params.folder }}/{{ dag.dag_id }}/{{ run_id | replace(':', '_') }}.jsonl",
+        save_to="{{ params.folder }}/{{ dag.dag_id }}/*.jsonl",
         documents=True,
     )
     # All fields except the text become metadata: `id`, `url`, `title`, and `change` (new, changed, or removed).

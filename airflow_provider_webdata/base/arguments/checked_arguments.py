@@ -44,6 +44,11 @@ def is_from_mapped(task: BaseOperator) -> bool:
     return bool(getattr(task, "_BaseOperator__from_mapped", False))
 
 
+def is_in_mapped_group(task: BaseOperator) -> bool:
+    """Return whether a task is defined in a mapped task group."""
+    return next(task.iter_mapped_task_groups(), None) is not None
+
+
 def _unknown(cls: type, given: Mapping[str, Any]) -> str:
     """Return an error message about unknown arguments, or an empty string."""
     known = {

@@ -40,18 +40,49 @@ def check_result_options(task: BaseOperator) -> None:
     for name in ("save_to", "media_to"):
         if is_literal(path := given.get(name)) and not isinstance(path, (str, type(None))):
             raise ArgumentError(f"{name} must be a path or URL as text (given: {path!r})")
-    if isinstance(path := given.get("save_to"), str) and is_literal(path):
-        from airflow_provider_webdata.results.files.formats import format_of
-
-        format_of(path)
+    _check_paths(given)
     _check_max_media(getattr(task, "max_media_mb", 1))
     _check_schema(given)
     if is_literal(limit := given.get("credit_limit")):
         number("credit_limit", limit)
-    if "changes" in given:
-        Changes.of(given["changes"])
     if (quality := Quality.of(given.get("quality"))) is not None:
         quality.check_task(task)
+
+
+def _check_paths(given: Mapping[str, Any]) -> None:
+    changes = Changes.of(given.get("changes"))
+    literal = {
+        name: path
+        for name, path in (*given.items(), ("changes", changes and changes.manifest))
+        if name in ("save_to", "media_to", "changes") and isinstance(path, str) and is_literal(path)
+    }
+    if not literal:
+        return
+    from airflow_provider_webdata.results.files import paths
+    from airflow_provider_webdata.results.files.formats import format_of
+
+    for name, path in literal.items():
+        paths.check_path(name, path, starred=name == "save_to")
+    if "save_to" in literal:
+        format_of(literal["save_to"])
+
+
+def check_file_is_kept(path: Any, changes: Any, *, is_mapped: bool) -> None:
+    """Check while the DAG file is parsed that no other task instance or run replaces a file.
+
+    :param path: `save_to`, as the DAG file has it.
+    :param changes: `changes`, as the DAG file has it.
+    :param is_mapped: the task has several instances in a run.
+    :raises ArgumentError: the path is literal, and one file for all of them.
+    """
+    if not isinstance(path, str) or not is_literal(path) or "*" in path:
+        return
+    from airflow_provider_webdata.results.files.paths import replaced_changes, shared_file
+
+    if is_mapped:
+        raise ArgumentError(shared_file(path))
+    if isinstance(changes, Changes) and changes.emit == "changed":
+        raise ArgumentError(replaced_changes(path))
 
 
 def _check_max_media(given: Any) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.results.errors import MissingFileError, OutputError, StorageError
+from airflow_provider_webdata.results.files.paths import path_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -126,10 +127,13 @@ def storage_path(url: str) -> ObjectStoragePath:
     """Return the path of a URL, on a file system that Airflow can create on this worker.
 
     :param url: such as `s3://conn_id@bucket/key`, `gs://bucket/key`, `file:///data/x`, or `/data/x`.
-    :raises OutputError: no installed provider supports the scheme, or the file system cannot be created.
+    :raises OutputError: the URL is ambiguous (see `paths.path_problem`), no installed provider supports the scheme, or
+        the file system cannot be created.
     """
     from airflow.sdk import ObjectStoragePath
 
+    if problem := path_problem(url):
+        raise OutputError(f"{url}: {problem}")
     try:
         path = ObjectStoragePath(url)
         # Created here, once: some file systems use their own event loop, which fails inside another one.

@@ -14,6 +14,12 @@ from airflow_provider_webdata.common.url_secrets import without_secrets
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+REPLACING_INSTANCES = (
+    "mode='replace' in a mapped task: each instance would replace the rows of the others. Use mode='upsert' or "
+    "'append', or pass all files to one task: path=[...]"
+)
+"""Message about a mapped load."""
+
 # Names of PEP 249, which all drivers follow. Retries of these errors fail again.
 _REJECTIONS = frozenset({"DataError", "IntegrityError", "ProgrammingError", "NotSupportedError"})
 _FAILURES = frozenset({"DatabaseError", "InterfaceError"})

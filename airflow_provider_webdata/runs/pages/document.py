@@ -11,6 +11,7 @@ from airflow_provider_webdata.api.prices import by_format, page_extras
 from airflow_provider_webdata.common.item_urls import may_be_unserved, site_failed
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.paths import warn_if_relative
 from airflow_provider_webdata.results.files.storage import check_storage, storage_error
 from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.money.task_ledger import Cost
@@ -150,6 +151,7 @@ class ParseRun(DocumentRun):
             path = check_storage(str(file))
         except OutputError as error:
             raise InvalidRequestError("parse", [f"file: {error.text()}"]) from error
+        warn_if_relative("file", str(file))
         name = str(filename or path.name)
         problems = []
         size, checksum = 0, None

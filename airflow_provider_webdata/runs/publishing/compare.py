@@ -17,6 +17,7 @@ from airflow_provider_webdata.common.xcom_keys import MISSING
 from airflow_provider_webdata.hooks.task_metrics import gauge
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.paths import check_path, warn_if_relative
 from airflow_provider_webdata.results.files.storage import check_folder, storage_error
 from airflow_provider_webdata.results.manifest.comparison import CHANGES, Comparison
 from airflow_provider_webdata.results.manifest.content import compared
@@ -109,6 +110,8 @@ class Compare(Step):
                 "Changes(commit='downstream') needs a task downstream of this one: add the task that consumes the "
                 "results, or remove `commit`"
             )
+        check_path("changes", str(folder))
+        warn_if_relative("changes", str(folder))
         check_folder(self.folder.url)
         try:
             self.known  # noqa: B018 - an unreadable manifest fails before any call is billed

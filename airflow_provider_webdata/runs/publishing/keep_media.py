@@ -9,6 +9,7 @@ from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.hosts import url_host
 from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.files.paths import check_path, warn_if_relative
 from airflow_provider_webdata.results.files.storage import check_folder
 from airflow_provider_webdata.results.media.copies import REPORTED_ERRORS, MediaReport, keep_media
 from airflow_provider_webdata.results.media.fetch import MediaSettings
@@ -45,6 +46,8 @@ class KeepMedia(Step):
         """Check the folder."""
         if checked_text(self.folder) is None:
             raise OutputError(f"media_to must name a folder (given after rendering: {self.folder!r})")
+        check_path("media_to", self.folder)
+        warn_if_relative("media_to", self.folder)
         check_folder(self.folder)
 
     def transform(self, results: Results) -> Results:

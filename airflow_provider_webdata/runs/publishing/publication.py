@@ -7,22 +7,23 @@ from dataclasses import replace
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.columns import columns_of
-from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.output import OutputFile, check_output
+from airflow_provider_webdata.results.files.paths import check_path, instance_path, warn_if_relative
 from airflow_provider_webdata.results.lineage import WrittenFile
 from airflow_provider_webdata.results.pages.preview import ROWS, preview_row
 from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.pages.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
-from airflow_provider_webdata.runs.mapped import is_shared
 from airflow_provider_webdata.runs.publishing.check_pages import CheckPages
 from airflow_provider_webdata.runs.publishing.compare import Compare
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
+from airflow_provider_webdata.runs.publishing.own_file import check_own_file
 from airflow_provider_webdata.runs.publishing.quality import Measure
 from airflow_provider_webdata.runs.publishing.step import Step
 from airflow_provider_webdata.runs.publishing.validate import ExpectedSchema, Validate
@@ -65,7 +66,7 @@ class Publication:
     :param connection: reads the settings of the task's connection.
     :param request: returns the request in wire form. Results must match its schema if the task has none.
     :param operation: the name of the call in errors.
-    :ivar path: path or URL of the file; None: the results go to XCom.
+    :ivar path: path or URL of the file, without `*`; None: the results go to XCom.
     :ivar pages: the counts of the pages among the results.
     :ivar summary: values about the items for XCom, after `publish`.
     :ivar shortfalls: what the results lack because of the steps, after `publish`.
@@ -84,6 +85,7 @@ class Publication:
         operation: str,
     ) -> None:
         self.context = context
+        self._task = task
         self._log = log = task.log
         path: Any = getattr(task, "save_to", None)
         folder: Any = getattr(task, "media_to", None)
@@ -94,7 +96,8 @@ class Publication:
             getattr(task, "result_rows", None),
             fails=getattr(task, "on_invalid_result", "keep") == "fail",
         )
-        self.path = None if path is None else str(path)
+        self._save_to = None if path is None else str(path)
+        self.path = None if path is None else _instance_path(str(path), context)
         self.compare = None if changes is None else Compare(changes, context, log)
         self.pages = CheckPages(
             operation,
@@ -139,12 +142,11 @@ class Publication:
 
         :raises OutputError: an option is invalid.
         """
-        if self.path is not None:
-            if is_shared(self.context, "save_to"):
-                raise OutputError(
-                    f"all instances of the mapped task write to {self.path}, and each would replace the file of the "
-                    "others. Add {{ ti.map_index }} to the path in save_to"
-                )
+        if self._save_to is not None and self.path is not None:
+            check_path("save_to", self._save_to, starred=True)
+            warn_if_relative("save_to", self._save_to)
+            emits_changes = self.compare is not None and self.compare.changes.emit == "changed"
+            check_own_file(self._task, self.context, emits_changes=emits_changes)
             check_output(self.path)
         # The comparison claims its folder after all other steps.
         for step in reversed(self._steps):
@@ -227,6 +229,12 @@ class Publication:
 
     def _judged(self, url: str | None) -> RejectedResultsError | None:
         return next(filter(None, [step.judge(url) for step in self._steps]), None)
+
+
+def _instance_path(path: str, context: Context) -> str:
+    run = context.get("dag_run")
+    moment = getattr(run, "logical_date", None) or getattr(run, "run_after", None)
+    return instance_path(path, Attempt(context).instance, moment)
 
 
 def _names_formats(task: Any) -> bool:

@@ -59,6 +59,9 @@ class Site:
             if option in more:
                 changes[option] = more.pop(option)
         given = {"changes": Changes(**changes), **arguments, **more}
+        if "{{" not in (path := given.get("save_to", "{{ }}")):
+            # A literal path would be refused, because each run replaces the file.
+            given["save_to"] = f"{{{{ dag_run and '{path}' }}}}"
         when = datetime(2026, 1, day, tzinfo=timezone.utc)
         return direct.run(operator(**{"task_id": "t", **given}), StateStore(), day=when)
 

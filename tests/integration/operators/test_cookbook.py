@@ -153,8 +153,8 @@ def queries(outcome: Outcome, folder: Path) -> None:
 
 def sites(outcome: Outcome, folder: Path) -> None:
     first, second = result(outcome, "report")
-    assert "/sites/0/" in first
-    assert "/sites/1/" in second
+    assert re.search(r"/sites/\w+-crawl-0-[0-9a-f]{12}\.jsonl\.gz$", first)
+    assert re.search(r"/sites/\w+-crawl-1-[0-9a-f]{12}\.jsonl\.gz$", second)
     assert not first.startswith("0 ")
 
 

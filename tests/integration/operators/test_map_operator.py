@@ -45,15 +45,15 @@ def test_links_and_scrapes_that_map_over_them(run_dag, sandbox, tmp_path):
         WebDataBatchScrapeOperator(task_id="filed", urls=files.output, wait_for_completion=False)
         urls = WebDataMapOperator(task_id="urls", url="{SITE}", limit=2, returns="urls")
         WebDataScrapeOperator.partial(task_id="scrape").expand(url=urls.output)
-        each = WebDataMapOperator.partial(task_id="each", limit=1, save_to="{tmp_path}/each.jsonl").expand(
-            url=["{SITE}"]
-        )
+        each = WebDataMapOperator.partial(
+            task_id="each", limit=1, save_to="{tmp_path}/each-{{{{ ti.map_index }}}}.jsonl"
+        ).expand(url=["{SITE}"])
         WebDataBatchScrapeOperator(task_id="all_files", urls=each.output, wait_for_completion=False)
         WebDataBatchScrapeOperator.partial(task_id="each_file", wait_for_completion=False).expand(urls=each.output)
 
         @task
         def found():
-            return [{{"path": "{tmp_path}/each.jsonl", "count": 1, "bytes": 1}}]
+            return [{{"path": "{tmp_path}/each-0.jsonl", "count": 1, "bytes": 1}}]
 
         items = found()
         @task(trigger_rule="all_failed")

@@ -5,12 +5,16 @@ from __future__ import annotations
 import datetime
 import json
 import re
+from pathlib import Path
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
+from airflow_provider_webdata.results.files.quarantine import publish
 
 from airflow_provider_webdata.api.errors import ProcessingContinuesError, TransportError
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.options import Quality
+from airflow_provider_webdata.results.files.paths import warn_if_relative
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
@@ -81,7 +85,7 @@ def test_documents_in_a_real_airflow(run_dag, sandbox, tmp_path):
 
 
 def test_instances_of_a_mapped_task_do_not_replace_each_others_files(run_dag, sandbox, tmp_path):
-    """A path that all of them share has room for one. Each other one fails before it is billed."""
+    """A path that all of them share is refused before anything is billed, also if there is one instance."""
     pages = [PAGE, f"{PAGE}two"]
     sandbox.control.set_page(pages[1], markdown="Two.")
     done = run_dag(
@@ -91,33 +95,73 @@ def test_instances_of_a_mapped_task_do_not_replace_each_others_files(run_dag, sa
         def scrape(name, **more):
             return WebDataScrapeOperator.partial(task_id=name, retries=0, **more)
 
-        scrape("fixed", save_to="{tmp_path}/fixed.jsonl").expand(url={pages})
         day = "{tmp_path}/{{{{ dag_run.run_after | ds_nodash }}}}.jsonl"
         scrape("by_run", save_to=day, documents=True).expand(url={pages})
         scrape("by_index", save_to="{tmp_path}/{{{{ ti.map_index }}}}.jsonl").expand(url={pages})
         scrape("own").expand_kwargs(
             [{{"url": url, "save_to": f"{tmp_path}/own_{{place}}.jsonl"}} for place, url in enumerate({pages})]
         )
-        scrape("alone", save_to="{tmp_path}/alone.jsonl").expand(url={pages[:1]})
+        scrape("alone", save_to=day).expand(url={pages[:1]})
+        starred = scrape("starred", save_to="{tmp_path}/starred/*.jsonl").expand(url={pages})
+
+        @task
+        def paths(files):
+            return [file["path"] for file in files]
+
+        paths(starred.output)
 
         @task_group
         def site(url):
-            WebDataScrapeOperator(task_id="one", url=url, save_to="{tmp_path}/group.jsonl", retries=0)
+            WebDataScrapeOperator(task_id="one", url=url, save_to="{tmp_path}/{{{{ params }}}}.jsonl", retries=0)
+            WebDataScrapeOperator(task_id="two", url=url, save_to="{tmp_path}/starred/*.jsonl")
 
         site.expand(url={pages})
         """,
         before=IMPORT,
     )
     states = {name: one["state"] for name, one in done.run["tasks"].items()}
-    shared = ["fixed", "by_run", "site.one"]
-    assert {name: states[f"{name}[0]"] for name in shared} == dict.fromkeys(shared, "success")
-    assert {name: states[f"{name}[1]"] for name in shared} == dict.fromkeys(shared, "failed")
-    others = ["by_index[0]", "by_index[1]", "own[0]", "own[1]", "alone[0]"]
-    assert {name: states[name] for name in others} == dict.fromkeys(others, "success")
-    for name in shared:
-        assert "all instances of the mapped task write to" in done.log_of(name)
-    assert json.loads((tmp_path / "fixed.jsonl").read_text())["metadata"]["sourceURL"] == PAGE
+    shared = ["by_run[0]", "by_run[1]", "alone[0]", "site.one[0]", "site.one[1]"]
+    assert {name: states[name] for name in shared} == dict.fromkeys(shared, "failed")
+    each = [f"{name}[{index}]" for name in ("by_index", "own", "starred", "site.two") for index in (0, 1)]
+    assert {name: states[name] for name in each} == dict.fromkeys(each, "success")
+    for name in ("by_run", "alone", "site.one"):
+        assert "all instances of the mapped task would write the same file" in done.log_of(name)
     assert len(sandbox.control.requests("/v2/scrape")) == 8
+    # Each file is where XCom says, and has the page of its instance.
+    paths = [*done.xcom["paths.return_value"]]
+    paths += [done.xcom[f"site.two[{index}].return_value"]["path"] for index in (0, 1)]
+    assert sorted(paths) == sorted(map(str, (tmp_path / "starred").iterdir()))
+    read = [json.loads(Path(path).read_text())["metadata"]["sourceURL"] for path in paths]
+    assert read == pages * 2
+
+
+def test_each_attempt_of_an_instance_replaces_its_own_file(here, tmp_path):
+    """Another run has another file; rejected results are beside it, where the error names them."""
+    task = {"save_to": f"{tmp_path}/*.jsonl", "documents": True}
+    days = [datetime.datetime(2026, 1, day, tzinfo=datetime.timezone.utc) for day in (1, 2)]
+    first, again = (direct.run(scrape(**task), day=days[0]).value for _ in range(2))
+    assert first["path"] == again["path"]
+    assert [*map(str, tmp_path.iterdir())] == [first["path"]]
+    done = direct.run(scrape(**task, quality=Quality(coverage={"json.price": 1})), day=days[1])
+    (rejected,) = {*tmp_path.iterdir()} - {Path(first["path"])}
+    output = str(rejected).removesuffix(".rejected")
+    assert output in str(done.error)
+    assert done.xcom["path"] == output
+    assert "*" not in output
+    publish(output)
+    assert Path(output).exists()
+
+
+@pytest.mark.parametrize("is_relative", [True, False])
+def test_a_relative_path_warns_once(here, tmp_path, monkeypatch, log, is_relative):
+    monkeypatch.chdir(tmp_path)
+    warn_if_relative.cache_clear()
+    folder = "pages" if is_relative else f"file://{tmp_path}"
+    for day in (1, 2):
+        when = datetime.datetime(2026, 1, day, tzinfo=datetime.timezone.utc)
+        assert direct.run(scrape(save_to=f"{folder}/*.jsonl"), day=when).state == "success"
+    words = "save_to: the path pages/*.jsonl is relative, and each worker has a folder of its own"
+    assert log().count(words) == is_relative
 
 
 @pytest.mark.rule("metadata-status")

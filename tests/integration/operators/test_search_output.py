@@ -90,7 +90,7 @@ def test_a_large_result_is_returned_with_a_warning(here, log, monkeypatch):
     assert len(direct.run(search()).value["web"]) == 3
     logged = log()
     assert "[webdata] xcom_warning_kb" in logged
-    assert "save_to='s3://bucket/name.jsonl'" in logged
+    assert "save_to='s3://bucket/*.jsonl'" in logged
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ with daily("docs_rag_refresh", "search") as docs_rag_refresh:
         task_id="crawl_docs",
         url="https://docs.lakehouse.example/",
         limit=41,
-        save_to=f"{LAKE}/docs_rag/pages.parquet",
+        save_to=f"{LAKE}/docs_rag/pages-*.parquet",
         changes=Changes(manifest=f"{LAKE}/docs_rag/manifest", emit="changed"),
         deferrable=True,
     )

@@ -58,7 +58,9 @@ def delivered(
 ) -> tuple[Any, dict[str, Any], Any]:
     """Deliver results, and return the task's XCom or its error, what was pushed, and the run."""
     ti = TaskInstance(run_id=str(day), earlier={} if earlier is None else {"quality": earlier})
-    run = WebDataCrawlOperator(**CRAWL, **arguments)._new_run(context(ti, day))
+    task, values = WebDataCrawlOperator(**CRAWL, **arguments), context(ti, day)
+    task.render_template_fields(values)
+    run = task._new_run(values)
     run.prepare_publication()
     result: Any = run.publish(Results(iter(items), "document", {"creditsUsed": 5}, known=known))
     try:
@@ -213,7 +215,8 @@ def test_the_manifest_knows_the_run_before_and_does_not_advance(tmp_path: Path) 
     options: dict[str, Any] = {
         "changes": Changes(str(tmp_path / "seen"), emit="changed", on_unchanged="skip"),
         "quality": Quality(drop_vs_last=0.3),
-        "save_to": str(tmp_path / "found.jsonl"),
+        # Each run replaces the file, as if its name had the run's month.
+        "save_to": f"{{{{ dag_run and '{tmp_path}/found.jsonl' }}}}",
     }
 
     def of_day(number: int, items: list[Any]) -> Any:
