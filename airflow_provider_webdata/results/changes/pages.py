@@ -1,7 +1,7 @@
-"""What the state of `changes` knows of a page, and what a run makes of it.
+"""A page in the state of `changes`, and the decision of a run about it.
 
 A page's version grows with each of its emissions, so that of two snapshots, and of two rows of a table, the greater one
-is right, whatever their order.
+is right, in any order.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rules for the paths that authors write, and the `*` that becomes the name of a task instance.
 
-`save_to="s3://lake/shop/*.parquet"` gives each task instance a file of its own, which a retry replaces.
+`save_to="s3://lake/shop/*.parquet"` gives each task instance a separate file, which a retry replaces.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def warn_if_relative(argument: str, path: str) -> None:
     """
     if "://" not in path and not path.startswith("/"):
         log.warning(
-            "%s: the path %s is relative, and each worker has a folder of its own. Write an absolute path, or the URL "
+            "%s: the path %s is relative, and each worker has a separate folder. Write an absolute path, or the URL "
             "of a storage that all workers reach",
             argument,
             path,

@@ -42,7 +42,7 @@ def check_downstream_loads(task: Any, path: str) -> None:
 
     :param task: the executed operator.
     :param path: the file, after rendering.
-    :raises ArgumentError: a load would refuse the file, whatever is in it; the message has the load's error.
+    :raises ArgumentError: a load would refuse the file with any content; the message has the load's error.
     """
     for load in _loads_of(task, path):
         _check(load, task, path)

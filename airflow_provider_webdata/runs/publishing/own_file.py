@@ -41,7 +41,7 @@ def check_own_file(task: Any, context: Context, *, emits_changes: bool) -> None:
 
 
 def _may_map(task: Any, argument: str) -> bool:
-    """Return whether each instance of a task may have a value of its own for an argument."""
+    """Return whether each instance of a task may have a separate value for an argument."""
     mapped = getattr(getattr(task, "expand_input", None), "value", ())
     if isinstance(mapped, (list, tuple)):
         return any(not isinstance(one, Mapping) or argument in one for one in mapped)

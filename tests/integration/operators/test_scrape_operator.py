@@ -160,7 +160,7 @@ def test_a_relative_path_warns_once(here, tmp_path, monkeypatch, log, is_relativ
     for day in (1, 2):
         when = datetime.datetime(2026, 1, day, tzinfo=datetime.timezone.utc)
         assert direct.run(scrape(save_to=f"{folder}/*.jsonl"), day=when).state == "success"
-    words = "save_to: the path pages/*.jsonl is relative, and each worker has a folder of its own"
+    words = "save_to: the path pages/*.jsonl is relative, and each worker has a separate folder"
     assert log().count(words) == is_relative
 
 
