@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
-from airflow_provider_webdata.results.files.quarantine import publish
 
 from airflow_provider_webdata.api.errors import ProcessingContinuesError, TransportError
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.options import Quality
+from airflow_provider_webdata.results.files.formats import rejected_url
 from airflow_provider_webdata.results.files.paths import warn_if_relative
 from tests.support import direct
 from tests.support.direct import TaskInstance, context_of
@@ -144,12 +144,11 @@ def test_each_attempt_of_an_instance_replaces_its_own_file(here, tmp_path):
     assert [*map(str, tmp_path.iterdir())] == [first["path"]]
     done = direct.run(scrape(**task, quality=Quality(coverage={"json.price": 1})), day=days[1])
     (rejected,) = {*tmp_path.iterdir()} - {Path(first["path"])}
-    output = str(rejected).removesuffix(".rejected")
-    assert output in str(done.error)
-    assert done.xcom["path"] == output
+    output = done.xcom["path"]
+    assert str(rejected) == rejected_url(output)
     assert "*" not in output
-    publish(output)
-    assert Path(output).exists()
+    assert output in str(done.error)
+    assert str(rejected) in str(done.error)
 
 
 @pytest.mark.parametrize("is_relative", [True, False])
