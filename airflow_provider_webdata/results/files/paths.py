@@ -73,7 +73,8 @@ def check_path(argument: str, path: str, *, starred: bool = False) -> None:
     problem = path_problem(path)
     if problem is None and "*" in path:
         if not starred:
-            problem = "* has a meaning only in save_to: pass the output of the task that writes the file"
+            of_file = ": pass the output of the task that writes the file" if argument == "path" else ""
+            problem = f"* has a meaning only in save_to{of_file}"
         elif path.count("*") > 1 or "*" in path.rpartition("/")[0]:
             problem = "* may occur once, in the name of the file, as in s3://bucket/folder/*.jsonl"
     if problem:
@@ -128,8 +129,9 @@ def _slug(text: str, length: int) -> str:
 
 def with_star(path: str) -> str:
     """Return a path as an author may write it to give each instance a file."""
-    suffix = next((end for end in SUFFIXES if path.endswith(end)), "")
-    return f"{path.removesuffix(suffix)}-*{suffix}"
+    suffix = next((end for end in SUFFIXES if path.endswith(end)), None)
+    # A template may be the whole path.
+    return "s3://bucket/folder/*.jsonl" if suffix is None else f"{path.removesuffix(suffix)}-*{suffix}"
 
 
 def shared_file(path: str) -> str:

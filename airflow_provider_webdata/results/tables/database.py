@@ -304,7 +304,8 @@ class Database(ABC):
         if not layout.key or (existing >= {*map(self.folded, layout.key)} and self._has_unique_key(layout)):
             return None
         return (
-            f"its key ({', '.join(layout.key)}) has no unique constraint, which upserts need",
+            f"its key ({', '.join(layout.key)}) has no unique constraint, which upserts need (delete duplicates first, "
+            "or name another key)",
             self.unique_index_statement(layout),
         )
 

@@ -66,6 +66,8 @@ def fit(
         statements = [*database.mending(table, missing, retyped, nullable), *key_statements]
     else:
         statements = [database.rename_statement(table), database.create_statement(made)]
+    # Readers of the table see none of its rows until they are copied.
+    copied = "" if is_fixable else "It must be created again; copy the rows that you need. "
     remedies = [
         f"Run: {'; '.join(statements)}",
         *(["set add_columns=True"] if missing and len(problems) == 1 else []),
@@ -73,5 +75,5 @@ def fit(
         *([f"add a default to {', '.join(map(repr, nullable))}"] if nullable else []),
     ]
     raise TableError(
-        f"The table {table} does not fit the file: {'; '.join(problems)}. {'; or '.join(remedies)}"
+        f"The table {table} does not fit the file: {'; '.join(problems)}. {copied}{'; or '.join(remedies)}"
     )
