@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.results.manifest.urls import canonical_url
-from airflow_provider_webdata.results.pages.visible_text import TEXT_FORMATS, is_file
+from airflow_provider_webdata.results.pages.visible_text import TEXT_FORMATS, TEXTS_OF_FILES, is_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -20,7 +20,7 @@ _FIELDS = {
 }
 """Field of a page by format, for the formats that each page has; see docs/service.md#formats-not-on-each-page."""
 
-_OF_TEXT = frozenset({"markdown", "summary", "json", "question"})
+_OF_FILES = TEXTS_OF_FILES | {"json", "question"}
 """Formats that a file, such as a PDF, has too."""
 
 
@@ -35,29 +35,32 @@ class RequestedPages:
     """
 
     def __init__(self, urls: Iterable[str], dropped: Iterable[str] = ()) -> None:
-        self._is_found = dict.fromkeys(map(canonical_url, urls), False)
-        for url in dropped:
-            self._is_found.pop(canonical_url(url), None)
+        without = {*map(canonical_url, dropped)}
+        self._requested = [key for key in dict.fromkeys(map(canonical_url, urls)) if key not in without]
+        self._left = {*self._requested}
+        """Those that no document had."""
+        self._reported: set[str] = set()
         self._others = 0
 
     def __len__(self) -> int:
-        return len(self._is_found)
+        return len(self._requested)
 
     def add(self, *urls: Any) -> None:
         """Add a page that was returned.
 
         :param urls: its URLs, the requested one first; values that are not text are ignored.
         """
-        if not any(map(self.add_reported, urls)):
+        keys = [canonical_url(url) for url in urls if isinstance(url, str)]
+        found = next((key for key in keys if key in self._left), None)
+        if found is None:
             self._others += 1
+        else:
+            self._left.remove(found)
 
-    def add_reported(self, url: Any) -> bool:
-        """Add a page that was reported as failed, perhaps beside its document; return whether this is new."""
-        key = canonical_url(url) if isinstance(url, str) else ""
-        is_new = self._is_found.get(key) is False
-        if is_new:
-            self._is_found[key] = True
-        return is_new
+    def add_reported(self, url: str | None) -> None:
+        """Add a page that was reported as failed, perhaps beside its document."""
+        if url is not None:
+            self._reported.add(canonical_url(url))
 
     def add_unnamed(self, number: int) -> None:
         """Add pages whose URLs are unknown."""
@@ -65,7 +68,8 @@ class RequestedPages:
 
     def missing(self) -> tuple[int, list[str]]:
         """Return the number of missing pages, and the requested URLs that no page had, among which they are."""
-        left = [key for key, is_found in self._is_found.items() if not is_found]
+        unnamed = self._left - self._reported
+        left = [key for key in self._requested if key in unnamed]
         return max(0, len(left) - self._others), left
 
 
@@ -80,14 +84,11 @@ class RequestedFormats:
         options = body.get("scrapeOptions", body)
         options = options if isinstance(options, Mapping) else {}
         given = options.get("formats")
-        types = [
-            item.get("type") if isinstance(item, Mapping) else item
-            for item in (default if given is None else given if isinstance(given, list) else ())
-        ]
+        types = _types(default if given is None else given)
         self.names: tuple[str, ...] = tuple(dict.fromkeys(name for name in types if name in _FIELDS))
         """The requested formats that each page has."""
         parsers = options.get("parsers")
-        self._of_files = _OF_TEXT if parsers is None or _parses_pdfs(parsers) else frozenset()
+        self._of_files = _OF_FILES if parsers is None or "pdf" in _types(parsers) else frozenset()
         self._possible: set[str] = set()
         self._found: set[str] = set()
 
@@ -123,10 +124,10 @@ def text_formats(body: Mapping[str, Any], kind: str) -> Collection[str] | None:
     formats = options.get("formats")
     if formats is None:
         return ("markdown",)
-    names = [wanted.get("type") if isinstance(wanted, Mapping) else wanted for wanted in formats]
-    return [name for name in names if name in TEXT_FORMATS]
+    return [name for name in _types(formats) if name in TEXT_FORMATS]
 
 
-def _parses_pdfs(parsers: Any) -> bool:
-    types = [item.get("type") if isinstance(item, Mapping) else item for item in parsers or ()]
-    return "pdf" in types
+def _types(given: Any) -> list[Any]:
+    """Return the types of formats or parsers in wire form, which are names or objects."""
+    items = given if isinstance(given, (list, tuple)) else ()
+    return [item.get("type") if isinstance(item, Mapping) else item for item in items]

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 TEXT_FORMATS = ("markdown", "html", "rawHtml", "summary")
 """Formats that are the text of a page."""
 
-_OF_FILES = frozenset({"markdown", "summary"})
+TEXTS_OF_FILES = frozenset({"markdown", "summary"})
+"""Those that a file, such as a PDF, has too."""
+
 _WEB_TYPES = ("text/html", "application/xhtml", "application/octet-stream")
 """Types of pages that have HTML, and the type that says nothing, as of an uploaded file."""
 
@@ -72,7 +74,7 @@ def is_empty(item: Mapping[str, Any], *, text_formats: Collection[str] | None = 
             value is None for value in others
         )
     else:
-        should = any(name in _OF_FILES or not is_file(item.get("metadata")) for name in text_formats)
+        should = any(name in TEXTS_OF_FILES or not is_file(item.get("metadata")) for name in text_formats)
     # If there is markdown, it is the text of the page: HTML also has navigation and notices.
     names = ("markdown",) if isinstance(item.get("markdown"), str) else TEXT_FORMATS
     return should and not any(_has_content(name, item.get(name)) for name in names)

@@ -194,6 +194,9 @@ def test_one_dead_url_does_not_fail_every_quiet_night(here: SandboxServer, tmp_p
 BATCHES: dict[str, tuple[list[Any], dict[str, Any], int]] = {
     "all": ([page(A), page(B), page(C)], {}, 0),
     "one dropped": ([page(A), page(B)], {"completed": 3}, 1),
+    "listed, returned, and another dropped": (
+        [page(A), page(B, statusCode=404)], {"errors": [{"id": "1", "url": B, "error": "not found"}]}, 1,
+    ),
     "two URLs of one page": ([page(A), page(B), page(A)], {"completed": 3}, 0),
     "another url": ([page(A), page(B), page(f"{C}/index.html")], {}, 0),
     "after a redirect": (
