@@ -50,8 +50,8 @@ def check_downstream_loads(task: Any, path: str) -> None:
 
 def _check(load: WebDataToTableOperator, task: Any, path: str) -> None:
     try:
-        # Workers of another queue may have other connections.
-        if load.queue == task.queue and is_literal(load.conn_id):
+        # Other workers may have other connections, and providers of databases.
+        if _worker_of(load) == _worker_of(task) and is_literal(load.conn_id):
             _check_connection(load.conn_id)
         kind = _kind_of(task)
         if kind is not None and is_literal([load.key, load.columns]):
@@ -60,6 +60,10 @@ def _check(load: WebDataToTableOperator, task: Any, path: str) -> None:
         raise ArgumentError(
             f"Task {load.task_id!r} would refuse the file of this task: {error.text()}"
         ) from error
+
+
+def _worker_of(task: Any) -> tuple[Any, ...]:
+    return task.queue, task.executor, task.executor_config
 
 
 def _loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:

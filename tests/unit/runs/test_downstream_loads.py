@@ -106,6 +106,7 @@ ACCEPTED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "flat documents": ({"documents": True}, {"columns": ["id", "text"]}),
     "known at run time": ({}, {"table": "{{ ds }}", "conn_id": "{{ var.value.c }}"}),
     "history": ({}, {"mode": "append"}),
+    "a connection of other workers": ({}, {"conn_id": "nowhere", "executor_config": {"image": "loads"}}),
     "other items": ({}, {"kind": "generic", "mode": "replace"}),
     "fields of other items": ({}, {"kind": "generic", "columns": ["metadata", "extra"], "mode": "replace"}),
 }
