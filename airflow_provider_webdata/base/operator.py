@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
@@ -188,7 +189,8 @@ class WebDataOperator(ServiceTask):
         """Return whether the task's list of work is empty."""
         work = self._field_values().get(self._work_list)
         if isinstance(work, str):
-            return "".join(work.split()) == "[]"
+            with suppress(ValueError):
+                work = from_json_text(work)
         return isinstance(work, (list, tuple)) and not work
 
     def _schema_problems(self, fields: Mapping[str, Any]) -> Sequence[str]:

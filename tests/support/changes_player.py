@@ -1,7 +1,7 @@
 """A player of histories of a task with `changes`: nights, edits, kills, clears, loads, and another Airflow.
 
 The decisions are the package's; the world around them is the smallest that can go wrong. Snapshots are lists of pages
-here, so that all short histories can be played; `test_snapshots.py` plays others with files.
+here, so that all short histories can be played.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ from airflow_provider_webdata.results.changes.pages import Page, merged_streams
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.storage import (
     WholeFile,
+    compressed,
     storage_error,
     storage_errors,
     storage_path,
@@ -36,7 +37,7 @@ _PREFIX, _SUFFIX = "seen-", ".jsonl.gz"
 _LISTINGS = 10
 _BATCH = 1_000
 _BLOCK = 2**20
-# A million lines are compressed in a third of the time, into a file that is a tenth larger.
+# Each run writes the whole state, so time counts more than size.
 _GZIP_LEVEL = 1
 _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, ValueError)
 
@@ -229,7 +230,7 @@ class SnapshotDraft:
     def __enter__(self) -> Self:
         """Open the temporary file."""
         self._file = self._open.enter_context(tempfile.TemporaryFile())
-        self._lines = _compressed(self._file)
+        self._lines = compressed(self._file, _GZIP_LEVEL)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -252,11 +253,7 @@ class SnapshotDraft:
         self._file.seek(0)
         with WholeFile(self._path) as file:
             # A gzip file may have several parts. The header depends on what was found while the pages were written.
-            with _compressed(file) as lines:
+            with compressed(file, _GZIP_LEVEL) as lines:
                 lines.write(_encode([Header(_FORMAT, pages, self._newest, emitters)]))
             shutil.copyfileobj(self._file, file, _BLOCK)
         return str(self._path)
-
-
-def _compressed(file: IO[bytes] | WholeFile) -> gzip.GzipFile:
-    return gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0)

@@ -301,9 +301,9 @@ class WholeFile:
             raise storage_error(self.path, problem) from problem
 
 
-def compressed(file: WholeFile) -> gzip.GzipFile:
+def compressed(file: WholeFile | IO[bytes], level: int = _GZIP_LEVEL) -> gzip.GzipFile:
     """Return a gzip file that writes to an open file. It is deterministic: its header has no name and no time."""
-    return gzip.GzipFile(filename="", mode="wb", compresslevel=_GZIP_LEVEL, fileobj=file, mtime=0)
+    return gzip.GzipFile(filename="", mode="wb", compresslevel=level, fileobj=file, mtime=0)
 
 
 def is_file(url: str) -> bool:
@@ -403,17 +403,14 @@ def _check_bucket(path: ObjectStoragePath) -> None:
 
     Write access does not imply read access, so a denied read is not an error.
     """
-    bucket = path.bucket
     try:
         if path.protocol in _S3:
             # Unlike a HEAD request, its error has a reason.
-            path.fs.call_s3("list_objects_v2", Bucket=bucket, Prefix=path.key, MaxKeys=1)
+            path.fs.call_s3("list_objects_v2", Bucket=path.bucket, Prefix=path.key, MaxKeys=1)
         else:
-            path.fs.info(bucket)
+            path.fs.info(path.bucket)
     except FileNotFoundError as error:
-        raise OutputError(
-            f"{path}: bucket {bucket!r} does not exist; create it, or correct the name"
-        ) from error
+        raise _no_bucket(path) from error
     except Exception as error:
         code = _s3_code(error)
         if code in _BAD_CREDENTIALS:
@@ -425,7 +422,7 @@ def _check_bucket(path: ObjectStoragePath) -> None:
         log.info(
             "%s: bucket %r cannot be checked before the write (%s). The task continues",
             path,
-            bucket,
+            path.bucket,
             error,
         )
 
@@ -436,9 +433,7 @@ def _check_upload(path: ObjectStoragePath) -> None:
     try:
         upload = fs.call_s3("create_multipart_upload", **place)
     except FileNotFoundError as error:
-        raise OutputError(
-            f"{path}: bucket {path.bucket!r} does not exist; create it, or correct the name"
-        ) from error
+        raise _no_bucket(path) from error
     except Exception as error:
         code = _s3_code(error)
         if code in _STEPS_BY_CODE or not isinstance(error, OSError) or error.errno not in (None, *_LASTING):
@@ -457,6 +452,10 @@ def _check_upload(path: ObjectStoragePath) -> None:
         log.info(
             "%s: the upload that was begun as a check could not be aborted (%s)", path, plain_reason(error)
         )
+
+
+def _no_bucket(path: ObjectStoragePath) -> OutputError:
+    return OutputError(f"{path}: bucket {path.bucket!r} does not exist; create it, or correct the name")
 
 
 def _sync_folder(folder: Path) -> None:

@@ -122,7 +122,9 @@ class PageErrors:
             self.cut += 1
             url = metadata.get("sourceURL") or metadata.get("url") or metadata.get("sourceFile")
             read, total = metadata["numPages"], metadata["totalPages"]
-            self.first_cut = self.first_cut or f"{trimmed(str(url), 200)} ({read} of {total} pages)"
+            self.first_cut = (
+                self.first_cut or f"{trimmed(without_secrets(str(url)), 200)} ({read} of {total} pages)"
+            )
         return True
 
     def first_few(self) -> str:
