@@ -121,7 +121,7 @@ class Changes(Option):
                 f"Changes({min(ineffective)}=) has no effect with shared=True: no page counts as removed; omit it"
             )
         if self.compare is not None:
-            from airflow_provider_webdata.results.manifest.content import compared
+            from airflow_provider_webdata.results.changes.content import compared
 
             compared(self.compare, "generic")
 

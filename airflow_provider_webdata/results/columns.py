@@ -37,12 +37,27 @@ class Column:
     is_copy: bool = False
 
 
+VERSION = "webdata_version"
+"""Field and column with the version of an emission; in tables, the row with the greater version wins."""
+
+REMOVED_AT = "webdata_removed_at"
+"""Field and column with the time of the run for which a page counts as removed, ISO 8601; otherwise null."""
+
+SOURCE = "webdata_source"
+"""Field and column with the task that emits the page: DAG, task, and instance, separated by `/`."""
+
+OF_A_RUN = ("change", "page", VERSION, REMOVED_AT, SOURCE)
+"""The fields that a task with `changes` adds to an item."""
+
 CHANGES = (
     Column("change", ("change",), "text"),
     Column("last_seen", ("lastSeen",), "text"),
     Column("page", ("page",), "text"),
+    Column(VERSION, (VERSION,), "integer"),
+    Column(REMOVED_AT, (REMOVED_AT,), "text"),
+    Column(SOURCE, (SOURCE,), "text"),
 )
-"""The columns of a manifest, after the others if the task has one."""
+"""The columns of a task with `changes`, after the others."""
 
 EXTRA = Column("extra", (), "json")
 """Data that fits no other column, as one JSON object; null if empty."""

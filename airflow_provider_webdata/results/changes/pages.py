@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
 Change = Literal["new", "changed", "same", "removed"]
+CHANGES: tuple[Change | Literal["failed"], ...] = ("new", "changed", "same", "removed", "failed")
+"""The values of an item's `change`."""
 
 _TOKEN_BITS = 20
 _key = attrgetter("key")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.common.dates import moment as moment_of
 from airflow_provider_webdata.common.item_urls import is_gone, may_be_unserved, site_failed, url_of
-from airflow_provider_webdata.results.manifest.content import digest
+from airflow_provider_webdata.results.changes.content import digest
 from airflow_provider_webdata.results.manifest.entries import (
     MAYBE_CHANGED,
     MAYBE_NEW,
@@ -16,12 +16,12 @@ from airflow_provider_webdata.results.manifest.entries import (
     Entry,
     shared_entry,
 )
-from airflow_provider_webdata.results.manifest.urls import canonical_url
+from airflow_provider_webdata.results.pages.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-    from airflow_provider_webdata.results.manifest.content import Compare
+    from airflow_provider_webdata.results.changes.content import Compare
 
 CHANGES: tuple[Change, ...] = ("new", "changed", "same", "known", "removed", "failed")
 _READ: tuple[Change, ...] = ("new", "changed", "same")

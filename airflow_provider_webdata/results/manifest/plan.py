@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.results.manifest.entries import MAYBE_CHANGED, MAYBE_NEW
-from airflow_provider_webdata.results.manifest.urls import canonical_url
+from airflow_provider_webdata.results.pages.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.results.manifest.urls import canonical_url
+from airflow_provider_webdata.results.pages.urls import canonical_url
 from airflow_provider_webdata.results.pages.visible_text import TEXT_FORMATS, TEXTS_OF_FILES, is_file
 
 if TYPE_CHECKING:

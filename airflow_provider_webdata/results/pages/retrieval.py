@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.surrogates import is_utf8
+from airflow_provider_webdata.results.columns import OF_A_RUN, VERSION
 from airflow_provider_webdata.results.encoding import json_text
-from airflow_provider_webdata.results.manifest.urls import is_canonical
 from airflow_provider_webdata.results.pages.visible_text import is_blank
 from airflow_provider_webdata.results.tombstones import Tombstone
 
@@ -36,12 +36,11 @@ def flat_documents(items: Iterable[Any], source: str | None = None) -> Iterator[
     """Yield items as flat documents: `id`, `url`, `title`, `text`, `metadata`, and `digest`.
 
     `id` is a UUID derived from `url`, or from the digest if there is no URL; it is the same for a page in all runs.
-    `url` is the canonical URL from the manifest, if any, otherwise the item's URL (`item_urls.url_of`), otherwise
-    `source`. `text` is the first available of markdown, summary, HTML, description, and snippet; otherwise empty.
-    `metadata` describes the page, but not the call that returned it. `digest` is the SHA-256 of the text, in
+    `url` is `page` in a task with `changes`, otherwise the item's URL (`item_urls.url_of`), otherwise `source`. `text`
+    is the first available of markdown, summary, HTML, description, and snippet; otherwise empty. `metadata` describes the page, but not the call that returned it. `digest` is the SHA-256 of the text, in
     hexadecimal.
 
-    With a manifest, `change` is the first field, and a removed page has `id`, `url`, and `lastSeen`.
+    With `changes`, the fields of the run come first, and a removed page has only these, `id`, `url`, and `lastSeen`.
 
     :param items: pages, search results or links, as the service sent them.
     :param source: URL or path of an item that has no URL.
@@ -52,12 +51,12 @@ def flat_documents(items: Iterable[Any], source: str | None = None) -> Iterator[
 
 def flat_document(item: Mapping[str, Any], source: str | None = None) -> dict[str, Any]:
     """Return an item as a flat document; see `flat_documents`."""
-    change = {"change": item["change"]} if "change" in item else {}
+    of_run = {name: item[name] for name in OF_A_RUN if name in item} if "change" in item else {}
     key = url_of(item) or source
     if isinstance(item, Tombstone):
-        return Tombstone(KIND, **change, id=_id(key or ""), url=key, lastSeen=item.get("lastSeen"))
-    if is_canonical(item.get("page"), key):
-        key = _text(item["page"])
+        return Tombstone(KIND, **of_run, id=_id(key or ""), url=key, lastSeen=item.get("lastSeen"))
+    if VERSION in of_run:
+        key = item["page"]
     given = item.get("metadata")
     page: Mapping[str, Any] = given if isinstance(given, Mapping) else {}
     text = next((text for name in _TEXTS if (text := _text(item.get(name)))), "")
@@ -65,7 +64,7 @@ def flat_document(item: Mapping[str, Any], source: str | None = None) -> dict[st
     beside = {name: item[name] for name in _BESIDE if item.get(name) is not None}
     about = {name: value for name, value in page.items() if name not in _OF_A_CALL and value is not None}
     return {
-        **change,
+        **of_run,
         "id": _id(key or digest),
         "url": key,
         "title": _text(item.get("title")) or _text(page.get("title")),

@@ -12,6 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.results.changes.pages import CHANGES
 from airflow_provider_webdata.results.columns import CHANGES as RUN_COLUMNS
 from airflow_provider_webdata.results.columns import (
     EXTRA,
@@ -23,8 +24,7 @@ from airflow_provider_webdata.results.columns import (
 )
 from airflow_provider_webdata.results.files.formats import format_of, is_compressed
 from airflow_provider_webdata.results.files.storage import storage_error, storage_errors, storage_path
-from airflow_provider_webdata.results.manifest.comparison import CHANGES
-from airflow_provider_webdata.results.manifest.urls import is_canonical
+from airflow_provider_webdata.results.pages.urls import is_canonical
 from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import url_column

@@ -13,7 +13,7 @@ from airflow_provider_webdata.api.errors import WebDataError, trimmed
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.results.manifest.plan import Plan, planned
-from airflow_provider_webdata.results.manifest.sitemap import (
+from airflow_provider_webdata.results.pages.sitemap import (
     is_sitemap,
     last_changes,
     nested_sitemaps,

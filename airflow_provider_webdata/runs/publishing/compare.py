@@ -15,14 +15,14 @@ from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.xcom_keys import MISSING
 from airflow_provider_webdata.hooks.task_metrics import gauge
+from airflow_provider_webdata.results.changes.content import compared
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.paths import check_path, warn_if_relative
 from airflow_provider_webdata.results.files.storage import check_folder, storage_error
 from airflow_provider_webdata.results.manifest.comparison import CHANGES, Comparison
-from airflow_provider_webdata.results.manifest.content import compared
 from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
-from airflow_provider_webdata.results.manifest.urls import canonical_url
+from airflow_provider_webdata.results.pages.urls import canonical_url
 from airflow_provider_webdata.results.tagged_items import tagged
 from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.runs.publishing.step import Step

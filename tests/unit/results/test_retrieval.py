@@ -18,6 +18,7 @@ from tests.support.rows import item_of, row
 from tests.support.tables import each_row
 
 URL = "https://a.example/x"
+OF_A_RUN = {"change": "new", "page": URL, "webdata_version": 1, "webdata_source": "dag/task"}
 # It is stored in vector stores: an id that changes leaves every document there twice.
 ID = "db989ecd-e8d4-56dd-969e-8be79ea20919"
 
@@ -75,8 +76,8 @@ def test_the_text_is_the_first_that_there_is(item: Any, text: str) -> None:
         ),
         ({"metadata": {"sourceURL": URL}}, {"url": URL, "position": 1}, True),
         ({"metadata": {"sourceURL": URL}}, Tombstone("document", change="removed", url=URL), True),
-        ({"metadata": {"sourceURL": URL}}, {"change": "new", "page": URL, "url": f"{URL}?gclid=1"}, True),
-        ({"metadata": {"sourceURL": URL}}, {"change": "new", "page": URL, "url": f"{URL}?a=1"}, True),
+        ({"metadata": {"sourceURL": URL}}, {**OF_A_RUN, "url": f"{URL}?gclid=1"}, True),
+        ({"metadata": {"sourceURL": URL}}, {**OF_A_RUN, "url": f"{URL}?a=1"}, True),
         # A field of the item's own.
         ({"metadata": {"sourceURL": URL}}, {"change": "new", "page": URL, "url": f"{URL}y"}, False),
         ({"metadata": {"sourceURL": URL}}, {"change": "new", "page": [URL], "url": f"{URL}y"}, False),
@@ -92,7 +93,14 @@ def test_ids_are_those_of_pages(one: Any, other: Any, same: bool) -> None:
 
 def test_a_removed_page_keeps_what_says_so() -> None:
     found = flat(Tombstone("document", change="removed", page=URL, url=URL, lastSeen="x"))
-    assert marked(found) == {"change": "removed", "id": ID, "url": URL, "lastSeen": "x", MARK: KIND}
+    assert marked(found) == {
+        "change": "removed",
+        "page": URL,
+        "id": ID,
+        "url": URL,
+        "lastSeen": "x",
+        MARK: KIND,
+    }
     assert flat({"change": "removed", "url": URL, "markdown": "text"})["text"] == "text"
 
 

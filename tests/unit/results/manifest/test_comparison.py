@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from airflow_provider_webdata.common.arguments import count_or_share, removal_limit
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.results.changes.content import compared, digest
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.manifest.comparison import Comparison
-from airflow_provider_webdata.results.manifest.content import compared, digest
 from airflow_provider_webdata.results.manifest.entries import Entry, decoded, encoded
 from tests.support.tables import each_row
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.item_paths import at_path
-from airflow_provider_webdata.results.manifest.urls import without_tracking
+from airflow_provider_webdata.results.pages.urls import without_tracking
 
 Compare = Literal["content", "url", "changeTracking"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from airflow_provider_webdata.results.manifest.urls import canonical_url, without_tracking
+from airflow_provider_webdata.results.pages.urls import canonical_url, without_tracking
 from tests.support.tables import each_row
 
 

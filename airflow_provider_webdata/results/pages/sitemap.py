@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.results.manifest.urls import canonical_url
+from airflow_provider_webdata.results.pages.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

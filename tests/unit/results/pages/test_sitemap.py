@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from datetime import datetime, timezone
 
-from airflow_provider_webdata.results.manifest.sitemap import (
+from airflow_provider_webdata.results.pages.sitemap import (
     _Parser,
     last_changes,
     nested_sitemaps,
