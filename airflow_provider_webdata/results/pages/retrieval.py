@@ -37,8 +37,8 @@ def flat_documents(items: Iterable[Any], source: str | None = None) -> Iterator[
 
     `id` is a UUID derived from `url`, or from the digest if there is no URL; it is the same for a page in all runs.
     `url` is `page` in a task with `changes`, otherwise the item's URL (`item_urls.url_of`), otherwise `source`. `text`
-    is the first available of markdown, summary, HTML, description, and snippet; otherwise empty. `metadata` describes the page, but not the call that returned it. `digest` is the SHA-256 of the text, in
-    hexadecimal.
+    is the first available of markdown, summary, HTML, description, and snippet; otherwise empty. `metadata` describes
+    the page, but not the call that returned it. `digest` is the SHA-256 of the text, in hexadecimal.
 
     With `changes`, the fields of the run come first, and a removed page has only these, `id`, `url`, and `lastSeen`.
 
