@@ -165,6 +165,15 @@ def _options() -> dict[str, dict[str, Any]]:
             "example": None,
             "default": "True",
         },
+        "environment": {
+            "description": "Name of this Airflow. The names of two that share a folder of `changes` must differ: each "
+            "then also emits the pages that the other one emitted. Default: the host of `[api] base_url`, else of "
+            "`[core] execution_api_server_url`, else `localhost`.",
+            "version_added": "0.1.0",
+            "type": "string",
+            "example": "staging",
+            "default": "",
+        },
         "inbox_url": {
             "description": "Address of the server whose inbox triggers and sensors read. Default: the API server, from "
             "`[core] execution_api_server_url` or `[api] base_url`.",

@@ -11,11 +11,12 @@ Paths are templated. Each task renders a copy, so one object can serve several t
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import msgspec
 
-from airflow_provider_webdata.common.arguments import count_or_share, whole_number
+from airflow_provider_webdata.common.arguments import whole_number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.states.structs import nondefault_fields
 
@@ -52,78 +53,68 @@ class Option(msgspec.Struct):
 
     def serialize(self) -> dict[str, Any]:
         """Return the fields that are not at their defaults; Airflow shows them among the rendered fields."""
-        return nondefault_fields(self)
+        fields = nondefault_fields(self)
+        return {name: str(value) if isinstance(value, timedelta) else value for name, value in fields.items()}
 
 
 class Changes(Option):
-    """Detection of results that are new or changed since earlier runs of the task.
+    """Detection of pages that are new, changed, or removed since earlier runs of the task.
 
-    Each run writes the pages that it saw to `manifest`, and compares them with the newest file that is older than the
-    end of its partition or data interval, or than the run's due time if it has neither. A cleared or backfilled run
-    thus compares with the run before it. Each item gets a first field `change`: `new`, `changed`, `same`, or `failed`
-    for a page with only an error. `page` is the URL that the page has in all runs (without tracking parameters and
-    fragment, except a route such as `#/prices`), if the item's URL differs. XCom `changes` counts the items, and the
-    pages that were `removed`.
+    Each run compares with the state in `<folder>/<dag_id>/<task_id>`, and with `/<instance>` for a mapped task, whose
+    instances are known by `map_index_template`, else by their one `url`. Each item gets first fields: `change` (`new`,
+    `changed`, `same`, `removed`, or `failed`), `page` (the URL that the page has in all runs, without tracking
+    parameters and fragment, except a route such as `#/prices`), `webdata_version`, and `webdata_source`. XCom `changes`
+    has their counts.
 
-    A page counts as removed if `removed_after` runs that covered the whole site did not see it, or with status 404 or
-    410. Runs in which it failed otherwise do not count. With `emit="changed"` the last items represent these pages:
-    `change` is `removed`, `page` and `url` are the URL that the page has in all runs, `lastSeen` is the last run that
-    saw it. Scrape and batch scrape remove only URLs that the run requested. Search results and records of data
-    providers are never removed.
+    A page is emitted until each task downstream in the DAG run has succeeded or was skipped: a run whose tasks
+    downstream failed is emitted again by the next one. A page is also emitted once more after an edit of what the task
+    requests, or of a load of its file.
 
-    :param manifest: path or URL of a folder that belongs to this task, in any storage that Airflow knows (templated). A
-        task fails before it bills if the folder belongs to another one.
-    :param emit: `all` results, or only `changed` ones: new, changed, and removed items.
-    :param compare: the part of an item whose difference counts as a change: `content` (its markdown; without it, all
-        requested formats), `url` (never changed), `changeTracking` (the service's verdict; request that format), or a
-        list of paths in an item, such as `["json.price"]`. White space and tracking parameters of links never count.
-        Default: pages by `content`, links and search results by `url`.
+    A page is removed once complete runs have missed it for `removed_after`, never after one miss. The last items
+    represent removed pages: `page`, `url`, `lastSeen`, and `webdata_removed_at`. Search results and records of data
+    providers are never removed. Scrape and batch scrape remove only URLs that the run requests. Deleting the folder
+    emits all pages again.
+
+    :param folder: path or URL of a folder, in any storage that Airflow knows (templated). Tasks can share it.
+    :param emit: `changed`: new, changed, and removed pages; `all`: also unchanged and failed ones.
+    :param compare: the part of an item whose difference counts as a change: `content` (all requested formats), `url`
+        (never changed), or a list of paths in an item, such as `["json.price"]`. White space and tracking parameters of
+        links never count. Default: pages and records by `content`, links and search results by `url`.
     :param ignore_query: treat URLs that differ only in their query as one page. Tracking parameters such as
         `utm_source` never count.
-    :param removed_after: number of runs without a page after which it counts as removed, at least 1.
-    :param max_removed: most pages that a run may remove: a count, or a share of the known ones (0.0 to 1.0). If more
-        seem to be gone, none is removed, the task warns, and XCom `changes` has their number as `held_back`; each later
-        run decides anew. Default: half of the known pages, if these are more than 20.
-    :param keep: number of manifest files to keep, at least 1, beside those that the newest run compared with. A run
-        older than these cannot be repeated.
-    :param on_unchanged: outcome if no item is new, changed, or removed: `empty` succeeds, `skip` skips the task and
-        the tasks downstream.
-    :param shared: several tasks write to the folder; each must set this. Then no page counts as removed, since another
-        task may still see it.
-    :param commit: when later runs consider a run's pages known. `publication`: once published. `downstream`: once
-        every task downstream in the DAG run has succeeded or was skipped; until then, later runs emit them again.
-        Requires a downstream task.
-    :raises ArgumentError: a choice is unknown, or a number is out of range.
+    :param removed_after: time for which complete runs miss a page before it counts as removed; at least 0. Default: 7
+        days.
+    :param on_unchanged: outcome if nothing is emitted: `empty` succeeds, `skip` skips the task and the tasks
+        downstream. `skip` requires `emit="changed"`.
+    :raises ArgumentError: a choice is unknown, or `removed_after` is no `timedelta` of at least 0.
     """
 
-    manifest: str
-    emit: Literal["all", "changed"] = "all"
+    folder: str
+    emit: Literal["changed", "all"] = "changed"
     compare: str | Sequence[str] | None = None
     ignore_query: bool = False
-    removed_after: int = 2
-    max_removed: float | None = None
-    keep: int = 30
+    removed_after: timedelta = timedelta(days=7)
     on_unchanged: Literal["empty", "skip"] = "empty"
-    shared: bool = False
-    commit: Literal["publication", "downstream"] = "publication"
 
-    template_fields = ("manifest",)
+    template_fields = ("folder",)
 
     def __post_init__(self) -> None:
-        one_of("Changes(emit=)", self.emit, ("all", "changed"))
+        one_of("Changes(emit=)", self.emit, ("changed", "all"))
         one_of("Changes(on_unchanged=)", self.on_unchanged, ("empty", "skip"))
-        one_of("Changes(commit=)", self.commit, ("publication", "downstream"))
-        whole_number("Changes(removed_after=)", self.removed_after)
-        whole_number("Changes(keep=)", self.keep)
-        count_or_share("Changes(max_removed=)", self.max_removed)
-        if self.shared and (ineffective := {"removed_after", "max_removed"} & nondefault_fields(self).keys()):
+        if not isinstance(self.removed_after, timedelta) or self.removed_after < timedelta():
             raise ArgumentError(
-                f"Changes({min(ineffective)}=) has no effect with shared=True: no page counts as removed; omit it"
+                "Changes(removed_after=) must be a timedelta of at least 0, such as timedelta(days=7) "
+                f"(given: {self.removed_after!r})"
+            )
+        if self.on_unchanged == "skip" and self.emit == "all":
+            raise ArgumentError(
+                "Changes(on_unchanged='skip') has no effect with emit='all', because each run emits all pages; remove "
+                "one of them"
             )
         if self.compare is not None:
-            from airflow_provider_webdata.results.changes.content import compared
+            from airflow_provider_webdata.results.changes.content import compared_by
 
-            compared(self.compare, "generic")
+            compared_by(self.compare, "generic")
 
 
 _PAGED = {"ScrapeRequest", "BatchScrapeRequest", "CrawlRequest", "ParseOptions", "SearchRequest"}
@@ -137,7 +128,7 @@ class Quality(Option):
     field is the path of a value in a result, such as `json.price`; `url` is the URL that a result has in all runs.
     Results that `credit_limit` cut short fail too (`unfinished`). If a condition fails, the task fails without a retry
     and without another request: the file of `save_to` is unchanged, the results are beside it in
-    `_<name>.rejected`, and the manifest of `Changes` does not advance. To accept them anyway, move that file to the
+    `_<name>.rejected`, and `Changes` emits these pages again. To accept them anyway, move that file to the
     path of `save_to`, mark the task as success, and clear the tasks downstream. Without `save_to`, they are in the XCom
     of the failed task.
 
@@ -147,8 +138,8 @@ class Quality(Option):
 
     :param min_items: minimum number of results, at least 0.
     :param drop_vs_last: maximum drop of the number of results from the previous run to this one, as a share from 0 to
-        1. The previous run is the latest completed one whose data interval or partition ends before this run's. Without
-        one, the condition passes.
+        1. The previous run is the last one that published results with `changes`, otherwise the latest completed one
+        whose data interval or partition ends before this run's. Without one, the condition passes.
     :param coverage: minimum share of the results, 0 to 1, that have a value, by field. Null, blank text, and an empty
         list or object are not values.
     :param blocked: maximum share of the pages, 0 to 1, that may be something else: an error, a challenge, a consent or
@@ -203,13 +194,10 @@ class Quality(Option):
         ):
             problem = f"min_items={self.min_items} can never pass with limit={task.limit}; raise limit"
         elif (
-            self.drop_vs_last is not None
-            and not task.do_xcom_push
-            and ((changes := Changes.of(getattr(task, "changes", None))) is None or changes.shared)
+            self.drop_vs_last is not None and not task.do_xcom_push and getattr(task, "changes", None) is None
         ):
             problem = (
-                "drop_vs_last needs XCom, or changes= without shared=True, to find the previous run; omit "
-                "do_xcom_push=False"
+                "drop_vs_last needs XCom, or changes=, to find the previous run; omit do_xcom_push=False"
             )
         elif self.blocked is not None and (
             (model not in _PAGED if kind is None else kind == "agent")

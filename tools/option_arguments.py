@@ -45,7 +45,7 @@ OPTIONS = {
     ),
     "changes": OptionArgument(
         "Changes | str | None",
-        "path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.",
+        "path or URL of a folder for what earlier runs saw, or `Changes` (templated). Default: no comparison.",
     ),
     "result_schema": OptionArgument(
         "Mapping[str, Any] | type | str | None",

@@ -63,8 +63,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     "data": XComKey("the results", "jobs and data providers, without `save_to`", in_result=True),
     PREVIEW: XComKey("the first 5 rows, shortened", _FILES),
     "changes": XComKey(
-        "counts: `new`, `changed`, `same`, `removed`, `failed`, and, if they apply, `known`, `known_before`, "
-        "`held_back`",
+        "`emit`, and counts: `new`, `changed`, `same`, `removed`, `failed`, `emitted_again`",
         "tasks with `changes`",
     ),
     "validation": XComKey(

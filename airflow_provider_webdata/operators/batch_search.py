@@ -87,7 +87,7 @@ class WebDataBatchSearchOperator(
     :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
         The links in the results then point to the downloaded files. Default: media is not kept.
     :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
-    :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
+    :param changes: path or URL of a folder for what earlier runs saw, or `Changes` (templated). Default: no comparison.
     :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
         Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
         result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:

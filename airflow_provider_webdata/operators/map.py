@@ -55,7 +55,7 @@ class WebDataMapOperator(
         Default: XCom.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
-    :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
+    :param changes: path or URL of a folder for what earlier runs saw, or `Changes` (templated). Default: no comparison.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
     :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt

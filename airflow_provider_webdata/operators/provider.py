@@ -61,7 +61,7 @@ class WebDataProviderOperator(
         Default: XCom.
     :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
         `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
-    :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Default: no comparison.
+    :param changes: path or URL of a folder for what earlier runs saw, or `Changes` (templated). Default: no comparison.
     :param result_schema: schema that structured results must match, the `json` of pages or the data of an agent: JSON
         Schema as a mapping, pydantic model, or the model's import path, such as `shop.models.Product`. An invalid
         result gets a first field `validationErrors`, and XCom `validation` counts them; see `docs/results.md`. Default:

@@ -87,6 +87,9 @@ _PAGE = (
 _FOUND_PAGE = _columns(
     "text", "", page_url="metadata.url", page_title="metadata.title", page_description="metadata.description"
 )
+FORMATS = frozenset(column.path[0] for column in _CONTENT) - {"warning"}
+"""Fields of a page with its formats."""
+
 CONTENT = frozenset(column.name for column in _CONTENT) - {"warning"}
 """Columns of a page's formats, which are null if the page did not return the format."""
 

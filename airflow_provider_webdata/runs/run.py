@@ -364,9 +364,6 @@ class Run:
         self.push(**self.publication.summary)
         for one in self.publication.shortfalls:
             self.lacks(*one)
-        changes = self.publication.summary.get("changes", {})
-        self.lacks("no_results", changes.get("known_before", 0))
-        self.lacks("removals_held_back", changes.get("held_back", 0))
         if self.publication.preview:
             self.push(**{PREVIEW: self.publication.preview})
         return result

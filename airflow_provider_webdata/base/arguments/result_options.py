@@ -53,7 +53,7 @@ def _check_paths(given: Mapping[str, Any]) -> None:
     changes = Changes.of(given.get("changes"))
     literal = {
         name: path
-        for name, path in (*given.items(), ("changes", changes and changes.manifest))
+        for name, path in (*given.items(), ("changes", changes and changes.folder))
         if name in ("save_to", "media_to", "changes") and isinstance(path, str) and is_literal(path)
     }
     if not literal:
@@ -81,7 +81,8 @@ def check_file_is_kept(path: Any, changes: Any, *, is_mapped: bool) -> None:
 
     if is_mapped:
         raise ArgumentError(shared_file(path))
-    if isinstance(changes, Changes) and changes.emit == "changed":
+    # A text is the folder, and emits changes.
+    if isinstance(changes, str) or (isinstance(changes, Changes) and changes.emit == "changed"):
         raise ArgumentError(replaced_changes(path))
 
 

@@ -6,14 +6,15 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from airflow_provider_webdata.results.columns import FORMATS
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.item_paths import at_path
 from airflow_provider_webdata.results.pages.urls import without_tracking
 
-Compare = Literal["content", "url", "changeTracking"]
+Compare = Literal["content", "url"]
 
-MODES: tuple[Compare, ...] = ("content", "url", "changeTracking")
+MODES: tuple[Compare, ...] = ("content", "url")
 
 # Fields that differ between calls for an unchanged page.
 _VOLATILE = frozenset(
@@ -31,11 +32,11 @@ _VOLATILE = frozenset(
 )
 
 
-def compared(compare: str | Sequence[str] | None, kind: str) -> Compare | tuple[str, ...]:
+def compared_by(compare: str | Sequence[str] | None, kind: str) -> Compare | tuple[str, ...]:
     """Return the mode or the paths by which items are compared.
 
-    :param compare: `content`, `url`, `changeTracking`, or paths in an item, such as `json.price`; None: pages and
-        records by their content, links and search results by their URL.
+    :param compare: `content`, `url`, or paths in an item, such as `json.price`; None: pages and records by their
+        content, links and search results by their URL.
     :param kind: kind of the items, see `results.columns.columns_of`.
     :raises OutputError: `compare` is none of these.
     """
@@ -54,22 +55,23 @@ def compared(compare: str | Sequence[str] | None, kind: str) -> Compare | tuple[
     return tuple(compare)
 
 
-def digest(item: Mapping[str, Any], by: Compare | tuple[str, ...]) -> str:
+def digest(item: Mapping[str, Any], by: Compare | tuple[str, ...], kind: str) -> str:
     """Return the digest of an item's content, ignoring whitespace.
 
-    :param by: see `compared`. `url`: an empty digest.
+    :param by: see `compared_by`. `content`: all formats of a page, or all fields of another item. `url`: an empty
+        digest.
+    :param kind: kind of the items.
     """
     if by == "url":
         return ""
-    content = _content(item) if isinstance(by, str) else {path: at_path(item, path) for path in by}
+    content: Any
+    if isinstance(by, str):
+        # Servers add other fields to pages, which may differ between calls.
+        names = FORMATS & item.keys() if kind == "document" else item.keys()
+        content = {name: item[name] for name in names - _VOLATILE}
+    else:
+        content = {path: at_path(item, path) for path in by}
     return hashlib.blake2b(json_text(_normal(content)).encode(), digest_size=16).hexdigest()
-
-
-def _content(item: Mapping[str, Any]) -> Any:
-    """Return the page's markdown, if any; otherwise all requested content."""
-    if isinstance(text := item.get("markdown"), str):
-        return text
-    return {name: value for name, value in item.items() if name not in _VOLATILE}
 
 
 def _normal(value: Any) -> Any:

@@ -28,9 +28,13 @@ _key = attrgetter("key")
 
 
 class FoundPages:
-    """The pages that a run found; use it as a context manager."""
+    """The pages that a run found; use it as a context manager.
+
+    :ivar repeats: by the number of an item whose page an earlier one has, the number of that, once all are sorted.
+    """
 
     def __init__(self) -> None:
+        self.repeats: dict[int, int] = {}
         self._pages: list[Found] = []
         self._files: list[IO[bytes]] = []
         self._open = ExitStack()
@@ -43,12 +47,9 @@ class FoundPages:
         """Delete the temporary files."""
         self._open.close()
 
-    def add(self, key: str, digest: str | None, index: int) -> None:
-        """Add a page that the run read.
-
-        :param index: its number among the items of the run.
-        """
-        self._pages.append(Found(key, digest, index))
+    def add(self, key: str, digest: str | None, index: int, read: int | None = None) -> None:
+        """Add a page that the run read; see `Found`."""
+        self._pages.append(Found(key, digest, index, read))
         if len(self._pages) == _CHUNK:
             self._spill()
 
@@ -64,10 +65,11 @@ class FoundPages:
         streams = [*map(_read, self._files), iter(self._pages)]
         last = None
         for page in heapq.merge(*streams, key=_key) if len(streams) > 1 else streams[0]:
-            key = page.key
-            if key != last:
-                last = key
+            if last is None or page.key != last.key:
+                last = page
                 yield page
+            elif page.index >= 0:
+                self.repeats[page.index] = last.index
 
     def _spill(self) -> None:
         self._pages.sort(key=_key)

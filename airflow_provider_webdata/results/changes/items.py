@@ -15,7 +15,7 @@ from airflow_provider_webdata.results.tombstones import Tombstone
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from airflow_provider_webdata.results.changes.pages import Change, Page
+    from airflow_provider_webdata.results.changes.pages import Page
 
 _MOST_BYTES = 2_000
 _SHORTENED_BYTES = 1_900
@@ -39,13 +39,16 @@ def page_key(url: str, *, ignore_query: bool = False) -> str:
     return key_of(canonical_url(url, ignore_query=ignore_query))
 
 
-def emitted_item(item: Mapping[str, Any], change: Change, page: Page, source: str) -> dict[str, Any]:
+def emitted_item(
+    item: Mapping[str, Any], change: str, page: str, version: int, source: str
+) -> dict[str, Any]:
     """Return an item of a page that a run emits.
 
-    :param page: the page in the run's snapshot.
+    :param change: `new`, `changed`, or `same`.
+    :param page: its key.
     :param source: see `columns.SOURCE`.
     """
-    return tagged(item, change=change, page=page.key, **{VERSION: page.version, SOURCE: source})
+    return tagged(item, change=change, page=page, **{VERSION: version, SOURCE: source})
 
 
 def unversioned_item(item: Mapping[str, Any], change: str, page: str | None) -> dict[str, Any]:

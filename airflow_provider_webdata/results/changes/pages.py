@@ -20,6 +20,10 @@ Change = Literal["new", "changed", "same", "removed"]
 CHANGES: tuple[Change | Literal["failed"], ...] = ("new", "changed", "same", "removed", "failed")
 """The values of an item's `change`."""
 
+Again = Literal["repeated", "unconsumed", "request"]
+"""Why a run emits a page with the content of its last emission: it is the same run, no consumer has it, or the request
+differs."""
+
 _TOKEN_BITS = 20
 _key = attrgetter("key")
 
@@ -36,6 +40,7 @@ class Page(msgspec.Struct, frozen=True, gc=False, array_like=True):
     :param by: token of the run that emitted it; None if no task will consume that emission.
     :param consumed: whether the tasks downstream of that run have its emission.
     :param missed: time of the first complete run since `seen` that did not see it.
+    :param change: what changed in that emission, for consumers that did not have one before it.
     """
 
     key: str
@@ -47,6 +52,7 @@ class Page(msgspec.Struct, frozen=True, gc=False, array_like=True):
     by: str | None = None
     consumed: bool = False
     missed: int | None = None
+    change: Change = "new"
 
 
 class Found(msgspec.Struct, frozen=True, gc=False, array_like=True):
@@ -54,11 +60,13 @@ class Found(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
     :param digest: digest of its content; None: the site listed it, and it was not requested.
     :param index: its number among the items of the run, if the run read it.
+    :param read: time when the service fetched it, if that was before the run.
     """
 
     key: str
     digest: str | None
     index: int = -1
+    read: int | None = None
 
 
 class RunFacts(NamedTuple):
@@ -72,6 +80,7 @@ class RunFacts(NamedTuple):
     :param is_complete: whether a page that it did not see is missing.
     :param consumed: tokens of the runs whose emissions were consumed since their snapshots were written.
     :param emits_all: whether it emits unchanged pages too.
+    :param is_rejected: whether its results were rejected, so that pages that they lack are not missing.
     """
 
     token: str
@@ -82,19 +91,22 @@ class RunFacts(NamedTuple):
     is_complete: bool
     consumed: Collection[str] = ()
     emits_all: bool = False
+    is_rejected: bool = False
 
 
 class Outcome(NamedTuple):
     """What a run makes of a page.
 
     :param page: the page in the run's snapshot.
-    :param change: what changed; None if the run did not read it.
+    :param change: what changed since the emission that consumers have; None if the run neither read nor removed it.
     :param is_emitted: whether the run's file has the page.
+    :param again: why it has it, if the content is that of its last emission.
     """
 
     page: Page
     change: Change | None
     is_emitted: bool
+    again: Again | None = None
 
 
 def version_after(newest: int, now: float) -> int:
@@ -160,50 +172,76 @@ def joined(known: Iterable[Page], found: Iterable[Found]) -> Iterator[tuple[Page
 def compared(known: Page | None, found: Found | None, run: RunFacts) -> Outcome | None:
     """Decide about a page; None if it was listed only, and no run has read it."""
     if known is None:
-        return None if found is None or found.digest is None else _emitted(known, found, run, "new")
+        if found is None or found.digest is None:
+            return None
+        return Outcome(_emission(found, run, run.moment, "new"), "new", True)
     is_consumed = known.consumed or known.by in run.consumed
     # This attempt replaces what an earlier one emitted.
     is_open = known.by == run.token or not is_consumed
+    again: Again | None = None
+    if is_open:
+        again = "repeated" if known.by == run.token else "unconsumed"
     if found is not None and found.digest is not None:
-        if known.digest is None:
-            return _emitted(known, found, run, "new")
-        change: Change = "same" if known.digest == found.digest else "changed"
-        if change == "changed" or is_open or run.emits_all or known.request != run.request:
-            return _emitted(known, found, run, change)
-        return Outcome(_seen(known, run, is_consumed, read=max(known.read, run.moment)), change, False)
+        change = _change(known, found, is_open=is_open)
+        if known.request != run.request:
+            again = again or "request"
+        if known.digest == found.digest and again is None and not run.emits_all:
+            return Outcome(_seen(known, found, run, is_consumed), change, False)
+        page = _emission(found, run, max(known.seen, run.moment), change)
+        return Outcome(page, change, True, again if known.digest == found.digest else None)
     if known.digest is None:
         if is_open:
-            return _removed(known, run)
+            return Outcome(_removal(known, run), "removed", True, again)
         return Outcome(known if known.consumed else _with(known, consumed=is_consumed), None, False)
     if found is not None:
-        page = _seen(known, run, is_consumed, read=known.read)
+        page = _seen(known, found, run, is_consumed)
     elif run.is_complete and known.missed is not None and run.moment - known.missed >= run.removed_after:
-        return _removed(known, run)
+        return Outcome(_removal(known, run), "removed", True)
     else:
-        is_missed = run.is_complete and known.missed is None and run.moment > known.seen
-        missed = run.moment if is_missed else known.missed
-        page = _with(known, consumed=is_consumed, missed=missed)
+        is_missed = (
+            run.is_complete and not run.is_rejected and known.missed is None and run.moment > known.seen
+        )
+        page = _with(known, consumed=is_consumed, missed=run.moment if is_missed else known.missed)
     # The file of this attempt does not have what an earlier one emitted.
     return Outcome(_with(page, by=None, consumed=False) if known.by == run.token else page, None, False)
 
 
-def _emitted(known: Page | None, found: Found, run: RunFacts, change: Change) -> Outcome:
-    seen = run.moment if known is None or known.seen < run.moment else known.seen
-    page = Page(found.key, run.version, found.digest, run.request, seen, seen, run.token)
-    return Outcome(page, change, True)
+def _change(known: Page, found: Found, *, is_open: bool) -> Change:
+    if known.digest is None or (is_open and known.change == "new"):
+        return "new"
+    if known.digest != found.digest:
+        return "changed"
+    return known.change if is_open else "same"
 
 
-def _removed(known: Page, run: RunFacts) -> Outcome:
-    page = Page(known.key, run.version, None, run.request, known.seen, known.read, run.token)
-    return Outcome(page, "removed", True)
+def _emission(found: Found, run: RunFacts, seen: int, change: Change) -> Page:
+    read = run.moment if found.read is None else found.read
+    return Page(found.key, run.version, found.digest, run.request, seen, read, run.token, change=change)
 
 
-def _seen(known: Page, run: RunFacts, is_consumed: bool, *, read: int) -> Page:
-    seen = max(known.seen, run.moment)
+def _removal(known: Page, run: RunFacts) -> Page:
+    return Page(
+        known.key, run.version, None, run.request, known.seen, known.read, run.token, change="removed"
+    )
+
+
+def _seen(known: Page, found: Found, run: RunFacts, is_consumed: bool) -> Page:
+    seen, read = max(known.seen, run.moment), known.read
+    if found.digest is not None:
+        read = max(read, run.moment if found.read is None else found.read)
     missed = known.missed if known.missed is not None and known.missed > seen else None
     # Most pages pass here. The constructor is faster than `replace`.
     return Page(
-        known.key, known.version, known.digest, known.request, seen, read, known.by, is_consumed, missed
+        known.key,
+        known.version,
+        known.digest,
+        known.request,
+        seen,
+        read,
+        known.by,
+        is_consumed,
+        missed,
+        known.change,
     )
 
 

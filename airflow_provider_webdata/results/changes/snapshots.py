@@ -27,7 +27,7 @@ from airflow_provider_webdata.results.files.storage import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from airflow.sdk import ObjectStoragePath
     from typing_extensions import Self
@@ -58,13 +58,13 @@ class Emitter(msgspec.Struct, frozen=True):
 class Header(msgspec.Struct, frozen=True):
     """The first line of a snapshot.
 
-    :param pages: number of pages that the run read that wrote it.
+    :param pages: number of pages that the last run had whose results were published; None before the first.
     :param newest: the greatest version in it.
     :param emitters: by their token, the runs whose emissions may still be consumed.
     """
 
     format: int
-    pages: int
+    pages: int | None
     newest: int
     emitters: dict[str, Emitter]
 
@@ -138,11 +138,10 @@ class State:
 
     @property
     def last_count(self) -> int | None:
-        """Number of pages that the last run read; None without a run."""
-        return max(
-            ((snapshot.header.newest, snapshot.header.pages) for snapshot in self._snapshots),
-            default=(0, None),
-        )[1]
+        """Number of pages that the last run had whose results were published; None before the first."""
+        headers = [snapshot.header for snapshot in self._snapshots]
+        counts = [(header.newest, header.pages) for header in headers if header.pages is not None]
+        return max(counts)[1] if counts else None
 
     def pages(self) -> Iterator[Page]:
         """Yield the pages, sorted by key."""
@@ -226,6 +225,7 @@ class SnapshotDraft:
         self._path = path
         self._open = ExitStack()
         self._newest = 0
+        self._tokens: set[str | None] = set()
 
     def __enter__(self) -> Self:
         """Open the temporary file."""
@@ -243,17 +243,20 @@ class SnapshotDraft:
         while batch := [*islice(stream, _BATCH)]:
             self._lines.write(_encode(batch))
             self._newest = max(self._newest, max(map(_version, batch)))
+            self._tokens.update(page.by for page in batch if not page.consumed)
 
-    def publish(self, pages: int, emitters: dict[str, Emitter]) -> str:
+    def publish(self, pages: int | None, emitters: Mapping[str, Emitter]) -> str:
         """Write the snapshot with its header, and return its URL; see `Header`.
 
+        :param emitters: runs by their token; those are written that have pages in the snapshot.
         :raises StorageError: it cannot be written.
         """
         self._lines.close()
         self._file.seek(0)
         with WholeFile(self._path) as file:
             # A gzip file may have several parts. The header depends on what was found while the pages were written.
+            used = {token: emitter for token, emitter in emitters.items() if token in self._tokens}
             with compressed(file, _GZIP_LEVEL) as lines:
-                lines.write(_encode([Header(_FORMAT, pages, self._newest, emitters)]))
+                lines.write(_encode([Header(_FORMAT, pages, self._newest, used)]))
             shutil.copyfileobj(self._file, file, _BLOCK)
         return str(self._path)

@@ -101,12 +101,12 @@ class JobRun(WaitRun[JobOutcome]):
         return None
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
-        """Return whether a job with this number of pages saw the whole site."""
+        """Return whether a job with this number of pages, read or not, saw the whole site."""
         return True
 
-    def known_pages(self) -> Sequence[str]:
-        """Return the keys of existing pages that were not requested."""
-        return ()
+    def known_pages(self) -> int:
+        """Return the number of existing pages that were not requested."""
+        return 0
 
     # The task.
 
@@ -239,9 +239,8 @@ class JobRun(WaitRun[JobOutcome]):
 
     def publish_job(self, job_id: str) -> Any:
         """Publish the result of the job, and return the task's XCom."""
-        known = self.known_pages() if getattr(self.task, "changes", None) is not None else ()
         return self.result(job_id).publish(
-            self.targets(), known, self.covers_all, self.site, self._dropped_urls()
+            self.targets(), self.known_pages(), self.covers_all, self.site, self._dropped_urls()
         )
 
     def _dropped_urls(self) -> list[str]:

@@ -83,7 +83,7 @@ class JobResult:
     def publish(
         self,
         inputs: Sequence[str] = (),
-        known: Sequence[str] = (),
+        known: int = 0,
         covers_all: Callable[[int], bool] = lambda _: True,
         site: str | None = None,
         dropped: Sequence[str] = (),
@@ -91,8 +91,8 @@ class JobResult:
         """Publish the result, and return the task's XCom.
 
         :param inputs: the job's URLs or prompt, for OpenLineage.
-        :param known: keys of existing pages that were not requested.
-        :param covers_all: returns whether a job with this number of pages saw everything.
+        :param known: number of existing pages that were not requested.
+        :param covers_all: returns whether a job with this number of pages, read or not, saw everything.
         :param site: the site whose pages a complete result covers.
         :param dropped: URLs that the service did not try to fetch.
         """
@@ -103,7 +103,6 @@ class JobResult:
         # The URLs of a crawl's pages are unknown.
         requested = RequestedPages(inputs, dropped) if self._kind == "batch_scrape" else RequestedPages(())
         summary, errors = self.page_summary(requested)
-        errors.unread += dropped
         cached = CachedPages()
 
         def documents() -> Iterator[dict[str, Any]]:
@@ -115,8 +114,8 @@ class JobResult:
                 summary[SKIPPED] = errors.skipped
             self._count_missing(summary, errors, requested)
 
-        def saw_all(pages: int) -> bool:
-            return errors.is_known and not errors.skipped and covers_all(pages)
+        def saw_all(_: int) -> bool:
+            return covers_all(errors.succeeded + errors.failed + errors.skipped)
 
         value = self._run.publish(
             Results(
@@ -126,8 +125,6 @@ class JobResult:
                 inputs,
                 known,
                 site=site,
-                by_links=self._kind == "crawl",
-                unread=errors.unread,
                 errors=errors,
                 covers_all=saw_all,
             )
@@ -137,7 +134,7 @@ class JobResult:
                 "%d pages came from the service's cache, the oldest %s", cached.count, cached.age()
             )
         self.report(summary)
-        self.judge(errors, value, len(known))
+        self.judge(errors, value, known)
         return value
 
     def publish_data(self, data: Any, summary: dict[str, Any], inputs: Sequence[str] = ()) -> Any:
@@ -210,16 +207,12 @@ class JobResult:
                 metadata = metadata_of(document)
                 requested.add(metadata.get("sourceURL"), metadata.get("url"), document.get("url"))
                 if (warning := warning_instead(server, document)) and self._lack(None, warning):
-                    url = url_of(document)
-                    errors.add_failed(url, str(warning), None)
-                    errors.unread += filter(None, [url])
+                    errors.add_failed(url_of(document), str(warning), None)
                     continue
                 if was_fetched(metadata):
                     yield document
                     continue
                 errors.add_document(document)
-                if (url := url_of(document)) is not None:
-                    errors.unread.append(url)
 
     def _count_missing(self, summary: dict[str, Any], errors: PageErrors, requested: RequestedPages) -> None:
         """Count the pages that were neither returned nor reported as failed.
@@ -228,7 +221,6 @@ class JobResult:
         """
         if len(requested):
             number, urls = requested.missing()
-            errors.unread += urls
             # A job that was canceled at the credit limit lacks pages for this reason.
             if not number or summary.get("status") == "cancelled":
                 return
@@ -237,8 +229,7 @@ class JobResult:
             summary[MISSING] = errors.missing
             self._run.lacks("pages_missing", errors.missing, len(requested))
             self._log.warning(
-                "Job %s neither returned %d of %d requested pages nor reported them as failed. "
-                "No page counts as removed",
+                "Job %s neither returned %d of %d requested pages nor reported them as failed",
                 self._id,
                 errors.missing,
                 len(requested),
@@ -260,7 +251,7 @@ class JobResult:
             summary[MISSING] = missing
             self._run.lacks("pages_missing", missing, counted)
             self._log.warning(
-                "The service counts %d completed pages in job %s but returned %d. No page counts as removed now",
+                "The service counts %d completed pages in job %s but returned %d",
                 counted,
                 self._id,
                 errors.returned,
@@ -403,7 +394,6 @@ class JobResult:
         for url in blocked:
             requested.add_reported(url)
         found.robots_blocked = len(blocked)
-        found.unread = [*(page.url for page in answer.failed if page.url), *blocked]
         return found
 
 

@@ -44,8 +44,14 @@ def check_downstream_loads(task: Any, path: str) -> None:
     :param path: the file, after rendering.
     :raises ArgumentError: a load would refuse the file with any content; the message has the load's error.
     """
-    for load in _loads_of(task, path):
+    for load in loads_of(task, path):
         _check(load, task, path)
+
+
+def description_of(load: WebDataToTableOperator) -> dict[str, Any]:
+    """Return what decides into which columns of which table a load writes, as the DAG file has it."""
+    names = ("conn_id", "table", "kind", "key", "columns", "mode")
+    return {name: getattr(load, name) for name in names}
 
 
 def _check(load: WebDataToTableOperator, task: Any, path: str) -> None:
@@ -66,7 +72,12 @@ def _worker_of(task: Any) -> tuple[Any, ...]:
     return task.queue, task.executor, task.executor_config
 
 
-def _loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
+def loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
+    """Yield the loads directly downstream whose `path` is the file of a task.
+
+    :param task: the executed operator.
+    :param path: the file, after rendering.
+    """
     dag = task.get_dag()
     # As the DAG file has it: the executed task is a copy with rendered fields.
     written = None if dag is None else dag.task_dict.get(task.task_id)

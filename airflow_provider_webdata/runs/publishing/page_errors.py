@@ -47,7 +47,6 @@ class PageErrors:
     :param failed: number of failed pages.
     :param succeeded: number of pages without an error.
     :param robots_blocked: number of URLs that were not fetched because robots.txt forbids it.
-    :param unread: URLs of all pages that were not fetched.
     :param is_known: False if the service does not list the failed pages; `failed` then has those among the documents.
     :param skipped: entries of the result that are no pages.
     :param returned: all entries of the result.
@@ -70,7 +69,6 @@ class PageErrors:
     skipped: int = 0
     returned: int = 0
     pages: list[FailedPage] = field(default_factory=list)
-    unread: list[str] = field(default_factory=list)
     groups: FailureGroups = field(default_factory=FailureGroups)
     missing: int = 0
     missing_urls: list[str] = field(default_factory=list)

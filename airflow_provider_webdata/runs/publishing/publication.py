@@ -21,7 +21,7 @@ from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.pages.retrieval import flat_documents
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.publishing.check_pages import CheckPages
-from airflow_provider_webdata.runs.publishing.compare import Compare
+from airflow_provider_webdata.runs.publishing.detect_changes import DetectChanges
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.own_file import check_own_file
 from airflow_provider_webdata.runs.publishing.quality import Measure
@@ -98,7 +98,7 @@ class Publication:
         )
         self._save_to = None if path is None else str(path)
         self.path = None if path is None else _instance_path(str(path), context)
-        self.compare = None if changes is None else Compare(changes, context, log)
+        self.changes = None if changes is None else DetectChanges(changes, task, context, request, self.path)
         self.pages = CheckPages(
             operation,
             request if _names_formats(task) else None,
@@ -106,13 +106,13 @@ class Publication:
             log,
         )
         measure = (
-            None if quality is None else Measure(quality, context, log, self.compare, self.path, self.pages)
+            None if quality is None else Measure(quality, context, log, self.changes, self.path, self.pages)
         )
         self.media = None if folder is None else KeepMedia(str(folder), task.max_media_mb, connection, log)
         steps = (
             self.pages,
             measure,
-            self.compare,
+            self.changes,
             Validate(schema, request, log),
             self.media,
             Flatten(log) if getattr(task, "documents", False) else None,
@@ -126,11 +126,11 @@ class Publication:
         self.inputs: Sequence[str] = ()
 
     @property
-    def seen(self) -> Compare:
+    def detected(self) -> DetectChanges:
         """The comparison with earlier runs, for a task that has one."""
-        if self.compare is None:
-            raise ValueError("The task does not compare")
-        return self.compare
+        if self.changes is None:
+            raise ValueError("The task has no changes=")
+        return self.changes
 
     @property
     def measurements(self) -> Measurements | None:
@@ -145,11 +145,10 @@ class Publication:
         if self._save_to is not None and self.path is not None:
             check_path("save_to", self._save_to, starred=True)
             warn_if_relative("save_to", self._save_to)
-            emits_changes = self.compare is not None and self.compare.changes.emit == "changed"
+            emits_changes = self.changes is not None and self.changes.changes.emit == "changed"
             check_own_file(self._task, self.context, emits_changes=emits_changes)
             check_output(self.path)
-        # The comparison claims its folder after all other steps.
-        for step in reversed(self._steps):
+        for step in self._steps:
             step.prepare()
 
     def publish(self, results: Results, value: Value | None = None) -> Any:
@@ -189,9 +188,8 @@ class Publication:
             result = {**summary, "data": data} if build is None else build(data, summary)
             warn_if_large(result, self._log)
         if self.rejection is not None:
-            if self.path is not None:
-                for step in self._steps:
-                    step.rejected(self.path)
+            for step in self._steps:
+                step.rejected()
             return result
         annotate_outlets(self.context, summary)
         for step in self._steps:

@@ -6,11 +6,13 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from datetime import timezone
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.item_urls import is_cut, site_failed, url_of
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
+from airflow_provider_webdata.common.run_span import run_span, time_zone_of
 from airflow_provider_webdata.common.xcom_keys import QUALITY, QUALITY_REJECTED
 from airflow_provider_webdata.hooks.task_metrics import count, gauge
 from airflow_provider_webdata.results.files.formats import rejected_url
@@ -20,7 +22,6 @@ from airflow_provider_webdata.results.lineage import Assertion, Measurements
 from airflow_provider_webdata.results.pages.substitutes import is_page, substitute_kind
 from airflow_provider_webdata.results.pages.visible_text import is_blank
 from airflow_provider_webdata.runs.failures import RejectedResultsError
-from airflow_provider_webdata.runs.publishing.compare import run_of
 from airflow_provider_webdata.runs.publishing.step import Step
 
 if TYPE_CHECKING:
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.options import Quality
-    from airflow_provider_webdata.results.manifest.folder import ManifestRun
     from airflow_provider_webdata.runs.publishing.check_pages import CheckPages
-    from airflow_provider_webdata.runs.publishing.compare import Compare
+    from airflow_provider_webdata.runs.publishing.detect_changes import DetectChanges
     from airflow_provider_webdata.runs.publishing.step import Results
 
 _MAX_FIELDS = 50
@@ -42,7 +42,7 @@ class Measure(Step):
     """Measures items as they stream, and judges them after the last one.
 
     :param quality: the operator's `quality`.
-    :param compare: the comparison with earlier runs, if any.
+    :param changes: the comparison with earlier runs, if any.
     :param output: URL of the output; None: the results go to XCom.
     :param pages: the counts of the pages, for the reasons of failed ones.
     """
@@ -52,14 +52,14 @@ class Measure(Step):
         quality: Quality,
         context: Context,
         log: Any,
-        compare: Compare | None,
+        changes: DetectChanges | None,
         output: str | None,
         pages: CheckPages,
     ) -> None:
         self._limits = quality
         self._context = context
         self._log = log
-        self._compare = compare
+        self._changes = changes
         self._output = output
         self._pages = pages
         self._fields = [*(quality.coverage or ())]
@@ -95,7 +95,7 @@ class Measure(Step):
         for item in results.items:
             self._measure(item, texts)
             yield item
-        self._found["known"] = len(results.known)
+        self._found["known"] = results.known
         if number := results.summary.get("not_begun"):
             self._unfinished = f"{number} searches not started"
         elif results.summary.get("status") == "cancelled":
@@ -106,7 +106,7 @@ class Measure(Step):
 
     def summary(self) -> Mapping[str, Any]:
         """Return the measurements. Rejected ones have another key, because later runs must not compare with them."""
-        run, items = run_of(self._context), self._found["items"]
+        run, items = _MeasuredRun.of(self._context), self._found["items"]
         measured = {
             "items": items + self._found["known"],
             "pages": self._found["pages"],
@@ -115,9 +115,7 @@ class Measure(Step):
             "credits_per_item": self._credits,
             "min_items": self._least,
             "failed": [assertion._asdict() for assertion in self._failed],
-            "until": run.stored_moment,
-            "map_index": run.map_index,
-            "has_logical_date": self._has_logical_date,
+            **run._asdict(),
         }
         return {QUALITY_REJECTED if self._is_rejected else QUALITY: measured}
 
@@ -244,23 +242,18 @@ class Measure(Step):
             or "not measured",
         )
 
-    @property
-    def _has_logical_date(self) -> bool:
-        return getattr(self._context.get("dag_run"), "logical_date", None) is not None
-
     def _items_before(self) -> int | None:
-        """Return the number of results of the previous run from the manifest or XCom, or None if it is unknown."""
-        compare = self._compare
-        if compare is not None and not compare.changes.shared and compare.known.items is not None:
-            return compare.known.items
+        """Return the number of results of the previous run from the state or XCom, or None if it is unknown."""
+        if self._changes is not None and self._changes.last_count is not None:
+            return self._changes.last_count
         ti: Any = self._context["ti"]
-        run = run_of(self._context)
+        run = _MeasuredRun.of(self._context)
         found = None
         # Airflow logs an error for a missing XCom, as in the first run.
-        if not self._has_logical_date or ti.get_previous_dagrun() is not None:
+        if not run.has_logical_date or ti.get_previous_dagrun() is not None:
             # The newest by logical date. Databases sort runs without one first or last, so these require reading all.
             found = ti.xcom_pull(key=QUALITY, include_prior_dates=True, map_indexes=run.map_index)
-        if found and not (_precedes(found, run) and found.get("has_logical_date") == self._has_logical_date):
+        if found and not (_precedes(found, run) and found.get("has_logical_date") == run.has_logical_date):
             every = ti.xcom_pull(task_ids=[ti.task_id], key=QUALITY, include_prior_dates=True)
             before = (measured for measured in every if _precedes(measured, run))
             found = max(before, key=lambda measured: measured["until"], default=None)
@@ -270,12 +263,33 @@ class Measure(Step):
         return int(found["items"])
 
 
-def _precedes(measured: Any, run: ManifestRun) -> bool:
+class _MeasuredRun(NamedTuple):
+    """A run in XCom `quality`.
+
+    :param until: end of its data, or its due time, ISO 8601.
+    :param map_index: -1 for an unmapped task.
+    """
+
+    until: str
+    map_index: int
+    has_logical_date: bool
+
+    @classmethod
+    def of(cls, context: Context) -> _MeasuredRun:
+        dag_run, index = context["dag_run"], context["ti"].map_index
+        _, until = run_span(dag_run, time_zone_of(context.get("dag")))
+        has_logical_date = getattr(dag_run, "logical_date", None) is not None
+        return cls(
+            until.astimezone(timezone.utc).isoformat(), -1 if index is None else index, has_logical_date
+        )
+
+
+def _precedes(measured: Any, run: _MeasuredRun) -> bool:
     return (
         isinstance(measured, Mapping)
         and isinstance(measured.get("items"), int)
         and measured.get("map_index") == run.map_index
-        and str(measured.get("until", "~")) < run.stored_moment
+        and str(measured.get("until", "~")) < run.until
     )
 
 

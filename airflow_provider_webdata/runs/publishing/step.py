@@ -24,10 +24,8 @@ class Results:
     :param summary: values with wire names (`id`, `creditsUsed`, ...); read after the last item, so iterating may fill
         it.
     :param inputs: the query or the URLs, for OpenLineage.
-    :param known: keys of existing pages that were not requested.
+    :param known: number of existing pages that were not requested.
     :param site: the site whose pages a complete result covers. None: it has only the requested `inputs`.
-    :param by_links: True if a page was found by the links of others.
-    :param unread: URLs of pages that could not be fetched; read after the last item.
     :param errors: the known failed pages that are not among the items, to which those among the items are added.
     :param covers_all: returns whether a call with this number of results saw everything.
     :param media_kept: True if the media links are already replaced.
@@ -41,10 +39,8 @@ class Results:
     kind: str
     summary: Mapping[str, Any]
     inputs: Sequence[str] = ()
-    known: Sequence[str] = ()
+    known: int = 0
     site: str | None = None
-    by_links: bool = False
-    unread: Iterable[str] = ()
     errors: PageErrors | None = None
     covers_all: Callable[[int], bool] = lambda count: True  # noqa: ARG005
     media_kept: bool = False
@@ -97,8 +93,8 @@ class Step:
         """Return what the results lack because of this step, after the last item."""
         return ()
 
-    def rejected(self, output: str) -> None:
-        """Finish after rejected results are written beside an output."""
+    def rejected(self) -> None:
+        """Finish after results are rejected."""
 
     def written(self) -> None:
         """Finish after all items are written."""

@@ -262,8 +262,8 @@ class BatchSearchRun(Run):
             return self.publish(results(items_of(records)))
         by_key = {record["key"]: record for record in records}
         ordered = [by_key[key] for key in queries if key in by_key]
-        compare = self.publication.compare
-        in_place = iter if compare is None else compare.in_place
+        changes = self.publication.changes
+        in_place = iter if changes is None else changes.in_place
         return self.publish(
             results(items_of(ordered)),
             lambda items, counted: {**counted, "results": by_search(ordered, in_place(items))},
