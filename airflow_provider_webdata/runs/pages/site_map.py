@@ -35,7 +35,7 @@ class MapRun(CallRun):
             self.log.warning("The service warns: %s", error_text(answer.warning))
         self.log.info("%s has %d links", request.url, len(links))
         if not links:
-            if self.publication.compare is None:
+            if self.publication.changes is None:
                 # With `changes`, the task knows whether earlier runs found pages.
                 self.lacks("no_links", 1)
             if self.hook.get_settings().client.server.is_self_hosted:
