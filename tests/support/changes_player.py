@@ -90,15 +90,20 @@ class World:
         self.misses: dict[str, int] = {}
         self.removed_early = 0
         self.emitted = 0
+        self.wrong_changes = 0
+        self.applied: set[str] = set()
+        self.is_shared = False
 
     def rows(self) -> dict[str, str]:
         """Return the table's rows of pages that are not marked as removed."""
         return {key: content for key, (_, content) in self.table.items() if content is not None}
 
-    def is_consumed(self, token: str) -> bool:
-        """Return whether the load of a run has succeeded."""
+    def is_consumed(self, token: str, here: str) -> bool:
+        """Return whether the load of a run of this Airflow has succeeded; elsewhere, all do."""
         where, _, run = token.partition(" ")
-        return where == "here" and int(run) in self.succeeded and self.loads.get(int(run)) == "success"
+        if where != here or where != "here":
+            return where == here
+        return int(run) in self.succeeded and self.loads.get(int(run)) == "success"
 
     def begin(self, run: int, how: How, *, alone: bool = False, where: str = "here") -> None:
         """Read the site, and compare."""
@@ -113,9 +118,10 @@ class World:
         names = [*self.folder]
         state = [*merged_streams(self.folder[name] for name in names)]
         token = f"{where} {run}"
-        consumed = {page.by for page in state if page.by is not None and self.is_consumed(page.by)}
-        found = self._found(state, token, consumed, how)
+        consumed = {page.by for page in state if page.by is not None and self.is_consumed(page.by, where)}
+        found = self._found(state, token, consumed, how, where)
         facts = RunFacts(
+            where,
             token,
             version_after(max((page.version for page in state), default=0), self.clock),
             self.night,
@@ -132,6 +138,15 @@ class World:
             for outcome in outcomes
             if outcome is not None and outcome.is_emitted
         ]
+        self.is_shared |= where != "here"
+        # No consumer has had these pages.
+        self.wrong_changes += not self.is_shared and any(
+            outcome.is_emitted
+            and outcome.change not in ("new", "removed")
+            and outcome.page.key not in self.applied
+            for outcome in outcomes
+            if outcome is not None
+        )
         for key in self.misses:
             self.misses[key] += facts.is_complete and key not in {one.key for one in found}
         self.removed_early += sum(
@@ -147,13 +162,13 @@ class World:
         ]
         self.steps[run] = steps if where == "here" else steps[1:3]
 
-    def _found(self, state: list[Page], token: str, consumed: set[str], how: How) -> list[Found]:
+    def _found(self, state: list[Page], token: str, consumed: set[str], how: How, where: str) -> list[Found]:
         known = {page.key: page for page in state}
         found = []
         for key, content in sorted(self.site.pages.items()):
             page = known.get(key)
             if how.is_incremental and page is not None and page.digest is not None:
-                is_open = page.by == token or not (page.consumed or page.by in consumed)
+                is_open = page.by == token or not (page.consumed == where or page.by in consumed)
                 # A site's dates show changes.
                 is_stale = page.digest != content or page.missed is not None
                 if not is_open and not is_stale and page.request == how.request:
@@ -190,6 +205,7 @@ class World:
         for key, version, content in written.rows if applies else ():
             if version >= self.table.get(key, (_NEVER, None))[0]:
                 self.table[key] = (version, content)
+            self.applied.add(key)
         self.loads[run] = "success" if succeeds else "failed"
 
     def do(self, event: Event) -> None:
@@ -328,6 +344,7 @@ def faults(history: History, last: How = How(), decide: Decide = compared) -> li
             ("wrong table", world.rows() != world.site.pages),
             ("removed early", world.removed_early > 0),
             ("restless", world.emitted > 0),
+            ("wrong change", world.wrong_changes > 0),
         )
         if is_so
     ]

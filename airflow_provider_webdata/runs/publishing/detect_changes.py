@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_provider_webdata.common.arguments import checked_text, seconds
+from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment as moment_of
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
@@ -142,15 +142,16 @@ class DetectChanges(Step):
         check_path("changes", str(folder))
         warn_if_relative("changes", str(folder))
         check_folder(self.folder.url)
-        with self.folder.opened():
-            pass
+        with self.folder.opened() as state:
+            state.check()
 
     def is_open(self, page: Page, consumed: Collection[str]) -> bool:
         """Return whether this run emits a page even if it is unchanged.
 
         :param consumed: see `RunFacts`.
         """
-        return page.by == self.consumers.token or not (page.consumed or page.by in consumed)
+        here, token = self.consumers.environment, self.consumers.token
+        return page.by == token or not (page.consumed == here or page.by in consumed)
 
     def record_listed(self, keys: Iterable[str]) -> None:
         """Record that the site lists pages that the run does not request, for the worker that gets its results."""
@@ -223,11 +224,12 @@ class DetectChanges(Step):
 
     def _facts(self, state: State, *, is_complete: bool) -> RunFacts:
         return RunFacts(
+            self.consumers.environment,
             self.consumers.token,
             version_after(state.newest, time.time()),
             self.moment,
             self.request,
-            int(seconds("removed_after", self.changes.removed_after)),
+            int(self.changes.removed_after.total_seconds()),
             is_complete,
             self.consumers.consumed(state.emitters),
             self.changes.emit == "all",
@@ -263,8 +265,8 @@ class DetectChanges(Step):
 
     def shortfalls(self) -> Sequence[Shortfall]:
         """Return that a run without results follows one that had some."""
-        last = self.last_count or 0
-        return [Shortfall("no_results", last, last)] if last and not self._pages else ()
+        known = self._comparison.known
+        return [Shortfall("no_results", known, known)] if known and not self._pages else ()
 
     def rejected(self) -> None:
         """Write a snapshot whose emissions no task will consume: the results may be accepted by hand."""
@@ -309,10 +311,10 @@ class DetectChanges(Step):
         )
         for why, number in self._again.items():
             log.info("%d of these were emitted before, and are again: %s", number, _WHY[why])
-        if not self._pages and self.last_count:
+        if (known := self._comparison.known) and not self._pages:
             log.warning(
-                "This run has no results, but the last one had %d. Check the site and the task's filters",
-                self.last_count,
+                "This run has no results, but earlier runs saw %d pages. Check the site and the task's filters",
+                known,
             )
 
     def verdict(self) -> None:
@@ -326,17 +328,21 @@ class _Comparison:
     """The comparison of a run with the state.
 
     :param requested: keys of the pages that the run could see; None: all.
+    :param known: number of pages that earlier runs saw, and that are not removed, once all are compared.
     """
 
     state: State
     found: FoundPages
     run: RunFacts
     requested: Collection[str] | None
+    known: int = 0
 
     def outcomes(self) -> Iterator[tuple[Found | None, Outcome]]:
         """Yield what the run makes of each page, sorted by key."""
         requested, partly = self.requested, self.run._replace(is_complete=False)
+        self.known = 0
         for known, found in joined(self.state.pages(), self.found.sorted()):
+            self.known += known is not None and known.digest is not None
             is_expected = requested is None or known is None or known.key in requested
             if (outcome := compared(known, found, self.run if is_expected else partly)) is not None:
                 yield found, outcome
