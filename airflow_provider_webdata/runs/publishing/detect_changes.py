@@ -37,7 +37,7 @@ from airflow_provider_webdata.results.changes.pages import (
     version_after,
 )
 from airflow_provider_webdata.results.changes.snapshots import SnapshotFolder
-from airflow_provider_webdata.results.changes.spool import Spool, SpooledItem
+from airflow_provider_webdata.results.changes.spool import Spool
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.paths import check_path, warn_if_relative
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.publishing.step import Results
 
 _SLUG_CHARACTERS = 40
+# The flags of an item: the number of its change, and whether it is emitted.
+_NEW, _FAILED = CHANGES.index("new"), CHANGES.index("failed")
 _EMITTED = 0x10
 _WHY: Mapping[Again, str] = {
     "repeated": "this run emitted them before",
@@ -170,33 +172,36 @@ class DetectChanges(Step):
     def _emitted(self, results: Results) -> Iterator[Any]:
         spool = self._open.enter_context(Spool())
         found = self._open.enter_context(FoundPages())
-        compare, read = compared_by(self.changes.compare, results.kind), 0
+        compare, flags = compared_by(self.changes.compare, results.kind), self._flags
         for item in results.items:
             key, has_failed = self._identified(item, results)
-            number = spool.add(SpooledItem(key, has_failed, item))
-            if key is not None and not has_failed:
-                read += 1
-                found.add(key, digest(item, compare, results.kind), number, self._fetched(item))
-        self._pages = spool.count + results.known
-        is_complete = bool(read or results.known) and _is_complete(results, spool.count)
+            spool.add(key, item)
+            if has_failed or key is None:
+                flags.append(_FAILED if has_failed else _NEW | _EMITTED)
+                self._counts["failed" if has_failed else "new"] += 1
+            else:
+                found.add(key, digest(item, compare, results.kind), len(flags), self._fetched(item))
+                flags.append(0)
+        self._pages = len(flags) + results.known
+        is_complete = bool(len(found) or results.known) and _is_complete(results, len(flags))
         comparison = self._comparison = self._compare(results, found, is_complete=is_complete)
-        self._flags, removed = bytearray(spool.count), list[Page]()
+        removed: list[Page] = []
         self._draft = self._open.enter_context(self.folder.draft())
         self._draft.write(self._noted(comparison.outcomes(), removed))
-        emits_all, version = self.changes.emit == "all", comparison.run.version
-        for number, (key, has_failed, item) in enumerate(spool.items()):
-            flags = self._flags[found.repeats.get(number, number)]
-            if has_failed or key is None:
-                change = "failed" if has_failed else "new"
-                self._counts[change] += 1
-                if emits_all or not has_failed:
-                    self._flags[number] = _EMITTED
-                    yield unversioned_item(item, change, key)
-            elif emits_all or (flags & _EMITTED and number not in found.repeats):
-                yield emitted_item(item, CHANGES[flags & ~_EMITTED], key, version, self.source)
+        version = comparison.run.version
+        for number, key, item in spool.items(self._is_emitted):
+            own = flags[found.repeats.get(number, number)] & ~_EMITTED
+            if key is None or own == _FAILED:
+                yield unversioned_item(item, CHANGES[own], key)
+            else:
+                yield emitted_item(item, CHANGES[own], key, version, self.source)
         for page in removed:
             yield removed_item(page, results.kind, self.source, self.moment)
         self._report()
+
+    def _is_emitted(self, number: int) -> bool:
+        is_first = number not in self._comparison.found.repeats
+        return self.changes.emit == "all" or bool(self._flags[number] & _EMITTED and is_first)
 
     def _identified(self, item: Mapping[str, Any], results: Results) -> tuple[str | None, bool]:
         """Return the key of an item, and whether its page or its call failed."""
@@ -254,9 +259,8 @@ class DetectChanges(Step):
         :param items: the emitted items.
         """
         emitted = iter(items)
-        for number, flags in enumerate(self._flags):
-            is_emitted = flags & _EMITTED and number not in self._comparison.found.repeats
-            yield next(emitted) if is_emitted or self.changes.emit == "all" else None
+        for number in range(len(self._flags)):
+            yield next(emitted) if self._is_emitted(number) else None
 
     def summary(self) -> Mapping[str, Any]:
         """Return the counts."""
