@@ -14,7 +14,7 @@ from airflow_provider_webdata.base.arguments.checked_arguments import (
 )
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
 from airflow_provider_webdata.base.failures import reporting_failures
-from airflow_provider_webdata.common.arguments import as_list, count_or_share
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import one_of
@@ -88,7 +88,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         create_table: bool = True,
         add_columns: bool = False,
         mode: Literal["upsert", "replace", "append"] = "upsert",
-        max_removed: float | None = None,
+        allow_incomplete: bool = False,
         **kwargs: Any,
     ) -> None:
         with naming_unknown(type(self), kwargs):
@@ -103,7 +103,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         self.create_table = create_table
         self.add_columns = add_columns
         self.mode = mode
-        self.max_removed = max_removed
+        self.allow_incomplete = allow_incomplete
         self._check_arguments()
 
     @classmethod
@@ -129,7 +129,6 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         :raises ArgumentError: an argument is invalid.
         """
         one_of("mode", self.mode, ("upsert", "replace", "append"))
-        count_or_share("max_removed", self.max_removed)
         for name in ("key", "columns"):
             if isinstance(given := getattr(self, name), str):
                 as_list(name, given)
