@@ -222,15 +222,15 @@ class LoadRun:
                 tally.failed_pages,
                 table,
                 "Their rows are gone, because mode='replace' keeps only the rows of the files"
-                if self.task.mode == "replace"
+                if self.task.mode == "replace" and loaded.rows
                 else "Rows of earlier loads keep their content",
             )
         if tally.long_keys:
             log.warning(
-                "%d rows were not loaded into %s, because their key is too long for an index. The first is %s. Set "
-                "changes in the task that writes the file: it shortens such keys",
+                "%d rows were not loaded into %s, because their key is too long for an index. The first is %s",
                 *(tally.long_keys, table, tally.long_key),
             )
+            log.warning("To load them, set changes in the task that writes the file: it shortens such keys")
         log.info("Loaded %d rows into %s, and marked %d rows as removed", loaded.rows, table, loaded.removed)
         if loaded.outdated:
             log.info("%d rows were skipped, because the table has newer versions of them", loaded.outdated)

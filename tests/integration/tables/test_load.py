@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.results.columns import CHANGES, columns_of
+from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.files.output import OutputFile
@@ -39,11 +39,11 @@ from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Database
 from airflow_provider_webdata.results.tables.errors import LoadError, TableError
 from airflow_provider_webdata.results.tables.items import ResultsFile
-from airflow_provider_webdata.results.tombstones import Tombstone
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.integration.tables.conftest import DATABASES, HOOKS, OlderPostgresHook, Target
 from tests.support.direct import TaskInstance, context_of
+from tests.support.emissions import Night
 from tests.support.examples import examples
 from tests.support.rows import row
 from tests.support.tables import each_row
@@ -403,26 +403,26 @@ def test_the_merge_of_the_documentation(tmp_path: Path) -> None:
         re.M | re.S,
     )
     url = "https://river.example/"
-    first = [{"change": "new", **page(number)} for number in (1, 2, 4, 5)]
     spelled = {"markdown": "new", "metadata": {"sourceURL": f"{url}1?utm_source=feed"}}
-    second = [
-        {"change": "changed", "page": f"{url}1", **spelled},
-        {"change": "new", **page(3)},
-        {"change": "failed", **failing(4, 503)},
-        {"change": "same", "metadata": page(5)["metadata"]},
-        Tombstone("document", change="removed", page=f"{url}2", url=f"{url}2", lastSeen="x"),
-        Tombstone("document", change="removed", page=f"{url}9", url=f"{url}9", lastSeen="x"),
+    nights = [
+        Night(1).emit(*map(page, (1, 2, 4, 5))),
+        Night(2)
+        .emit(spelled, page(3), {"metadata": page(5)["metadata"]})
+        .fail(failing(4, 503))
+        .remove(f"{url}2"),
     ]
     warehouse = duckdb.connect()
-    warehouse.execute("CREATE TABLE pages (page VARCHAR, markdown VARCHAR)")
-    for number, items in enumerate((first, second)):
-        file = f"{tmp_path}/{number}.parquet"
-        with OutputFile(file, columns_of("document") + CHANGES) as output:
-            output.write(items)
-        warehouse.execute(f"CREATE OR REPLACE VIEW run AS FROM '{file}'")
+    warehouse.execute(
+        "CREATE TABLE pages (page VARCHAR, markdown VARCHAR, webdata_version BIGINT, webdata_removed_at VARCHAR)"
+    )
+    for night in (*nights, nights[0]):
+        warehouse.execute(f"CREATE OR REPLACE VIEW run AS FROM '{night.write(f'{tmp_path}/run.parquet')}'")
         warehouse.execute(merge)
-    kept = [(f"{url}{number}", "text") for number in (3, 4, 5)]
-    assert sorted(warehouse.execute("FROM pages").fetchall()) == [(f"{url}1", "new"), *kept]
+    kept = [(f"{url}{number}", "text", number == 2) for number in (2, 3, 4, 5)]
+    found = warehouse.execute(
+        "SELECT page, markdown, webdata_removed_at IS NOT NULL FROM pages ORDER BY page"
+    )
+    assert found.fetchall() == [(f"{url}1", "new", False), *kept]
 
 
 TRICKS = [

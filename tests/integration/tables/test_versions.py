@@ -25,8 +25,6 @@ from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tombstones import MARK
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.integration.tables.conftest import Target
-from tests.integration.tables.emissions import SOURCE as TASK
-from tests.integration.tables.emissions import Night
 from tests.integration.tables.test_load import (
     LEVEL,
     PLAIN,
@@ -42,6 +40,8 @@ from tests.integration.tables.test_load import (
     texts,
 )
 from tests.support.direct import TaskInstance, context_of
+from tests.support.emissions import SOURCE as TASK
+from tests.support.emissions import Night
 from tests.support.examples import examples
 from tests.support.tables import each_row
 
@@ -252,6 +252,11 @@ def test_what_a_page_did_not_return_does_not_depend_on_the_order(
         database.query("DROP TABLE together")
 
 
+def to_run(error: TableError) -> str:
+    """Return the statement at the end of an error."""
+    return error.text().partition(" run: ")[2]
+
+
 @each_way
 def test_a_row_of_another_task_is_refused_until_it_is_renamed(database: Target, tmp_path: Path) -> None:
     load(Night(1).emit(page(1), page(2)).write(f"{tmp_path}/1.jsonl"))
@@ -267,8 +272,7 @@ def test_a_row_of_another_task_is_refused_until_it_is_renamed(database: Target, 
         ) as error:
             load(path, ti=ti, mode=mode) if mode == "upsert" else replace(path, ti)
         assert marks(database) == before
-    [statement] = advised(error.value)
-    database.query(statement)
+    database.query(to_run(error.value))
     load(renamed)
     assert {row[2] for row in marks(database).values()} == {"shop/new's"}
     # Rows without a source are taken over, and another task may load other pages.
@@ -292,8 +296,7 @@ def test_rows_without_versions_replace_none_that_have_one(
         assert load(written([failing(1, 503)]), mode=mode)["failed_pages"] == 1
         assert load(Night(2).fail(failing(1, 503)).write(f"{tmp_path}/2.jsonl"))["failed_pages"] == 1
     assert texts_by_page(database) == {ONE: "text"}
-    [statement] = re.findall(r"run: (.*)", str(error.value).replace("\n", " "))
-    database.query(statement.partition(" (")[0].rstrip(". "))
+    database.query(to_run(error.value))
     assert load(written([page(1, "old")]))["loaded"] == 1
 
 
@@ -379,12 +382,13 @@ def test_content_marks_no_row(database: Target, tmp_path: Path, forged: dict[str
     assert marks(database)["2"][0] == second.version
 
 
-def test_a_removed_page_of_an_unknown_form_is_refused(tmp_path: Path) -> None:
+@on_sqlite
+def test_a_removed_page_of_an_unknown_form_is_refused(database: Target, tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text(f'{{"change":"removed","page":"{ONE}","url":"{ONE}","{MARK}":"document"}}\n')
-    task = WebDataToTableOperator(task_id="t", path=str(path), table="t", conn_id="warehouse")
-    with pytest.raises(AirflowFailException):
-        task.execute({})
+    with pytest.raises(TableError, match=r"(?s)item 1 of .* is a removed page of an unknown form; upgrade"):
+        load(str(path))
+    assert tables(database) == []
 
 
 def written_by(task_id: str, result: Any, incomplete: Any = None) -> TaskInstance:
@@ -431,7 +435,7 @@ def test_an_incomplete_file_replaces_no_table(database: Target, written: Any) ->
     result = {"path": path, "count": 1}
     for xcom, ti in (({**result, "incomplete": LACKS}, None), (path, written_by("load", result, LACKS))):
         with pytest.raises(
-            AirflowFailException, match=r"(?s)lacks: 1 of 3 pages failed\. Use.*allow_incomplete=True"
+            AirflowFailException, match=r"(?s)lacks: 1 of 3 pages failed\.\sUse.*allow_incomplete=True"
         ):
             replace(xcom, ti)
     # Pages without content have rows, and XComs of another file say nothing.

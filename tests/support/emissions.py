@@ -29,7 +29,7 @@ class Night:
     def __init__(self, number: int, source: str = SOURCE, kind: str = "document") -> None:
         self.number, self.source, self.kind = number, source, kind
         self.items: list[Any] = []
-        self.moment = 1_800_000_000 + number * DAY
+        self.moment = 1_788_000_000 + number * DAY
         self.version = version_after(0, self.moment)
 
     def _page(self, url: str, *, is_there: bool = True) -> Page:
