@@ -238,13 +238,11 @@ def _how(rest: list[Any]) -> How:
     return rest[1] if len(rest) > 1 else How()
 
 
-def play(history: History, last: How = How(), decide: Decide = compared) -> World:  # noqa: B008 - immutable
+def play(history: History, world: World, last: How = How()) -> World:  # noqa: B008 - immutable
     """Play a history, and quiet nights after it.
 
     :param last: how the runs of the quiet nights read the site.
-    :param decide: the decision about a page.
     """
-    world = World(decide)
     for event in history:
         world.do(event)
     world.site = Site(world.site.pages)
@@ -304,6 +302,25 @@ def whole_runs(length: int, hows: tuple[How, ...] = ()) -> Iterator[History]:
     yield from extended([("site", SITES[0])], frozenset(), frozenset())
 
 
+def all_orders() -> Iterator[History]:
+    """Yield all orders of two whole runs, one load of each, and three changes of the site."""
+    for places in itertools.combinations(range(7), 3):
+        for order in itertools.permutations((("whole", 1), ("whole", 2), ("load", 1), ("load", 2))):
+            if any(order.index(("whole", run)) > order.index(("load", run)) for run in (1, 2)):
+                continue
+            for sites in itertools.product(SITES, repeat=3):
+                events = iter(order)
+                changes = iter(sites)
+                history: History = [("site", SITES[0])]
+                for place in range(7):
+                    if place in places:
+                        history.append(("site", next(changes)))
+                    else:
+                        kind, run = next(events)
+                        history.append((kind, run) if kind == "whole" else (kind, run, True, True))
+                yield history
+
+
 def drawn(rnd: random.Random, length: int, hows: tuple[How, ...] = ()) -> History:
     """Return a history with runs in single steps that overlap."""
     history: History = [("site", SITES[0])]
@@ -335,9 +352,9 @@ def drawn(rnd: random.Random, length: int, hows: tuple[How, ...] = ()) -> Histor
     return history
 
 
-def faults(history: History, last: How = How(), decide: Decide = compared) -> list[str]:  # noqa: B008 - immutable
-    """Return what is wrong after a history; see `play`."""
-    world = play(history, last, decide)
+def faults(history: History, world: World, last: How = How()) -> list[str]:  # noqa: B008 - immutable
+    """Return what is wrong in a new world after a history; see `play`."""
+    play(history, world, last)
     return [
         name
         for name, is_so in (

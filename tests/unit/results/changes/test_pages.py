@@ -16,7 +16,7 @@ from airflow_provider_webdata.results.changes.pages import (
     merged,
     version_after,
 )
-from tests.support.changes_player import HOWS, How, drawn, faults, whole_runs
+from tests.support.changes_player import HOWS, How, World, all_orders, drawn, faults, whole_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ def counted(histories: Any, lasts: tuple[How, ...] = (How(),)) -> tuple[int, dic
     for history in histories:
         for last in lasts:
             played += 1
-            for name in faults(history, last):
+            for name in faults(history, World(), last):
                 found[name] += 1
     return played, found
 
@@ -56,6 +56,12 @@ def test_all_histories_of_five_events_with_other_ways_to_read(part: int) -> None
     assert found == NONE
     # 104,630 in all parts.
     assert played in {26_157, 26_158}
+
+
+def test_all_orders_of_two_runs_their_loads_and_three_changes() -> None:
+    random.seed(1)
+    played, found = counted(all_orders())
+    assert (played, found) == (13_440, NONE)
 
 
 @pytest.mark.parametrize("hows", [(), HOWS], ids=["complete", "any way"])
@@ -130,7 +136,7 @@ def removed_silently(known: Page | None, found: Found | None, run: RunFacts) -> 
 )
 def test_the_player_finds_a_broken_rule(broken: Decide) -> None:
     random.seed(1)
-    assert any(faults(history, decide=broken) for history in whole_runs(6))
+    assert any(faults(history, World(broken)) for history in whole_runs(6))
 
 
 def test_every_order_of_merging_gives_one_state() -> None:
