@@ -46,7 +46,8 @@ class DiskWorld(World):
             crawl = WebDataCrawlOperator(
                 task_id="crawl", url=SITE, changes=str(home / "state"), save_to=path, attach_webhook=False
             )
-            WebDataToTableOperator(task_id="load", path=crawl.output, table="pages", conn_id="warehouse")
+            output: Any = crawl.output
+            WebDataToTableOperator(task_id="load", path=output, table="pages", conn_id="warehouse")
         self._crawl = crawl
 
     def rows(self) -> dict[str, str]:

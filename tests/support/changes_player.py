@@ -80,11 +80,11 @@ class World:
         self.night = self.clock = 0
         self.folder: dict[int, list[Page]] = {}
         self.names = itertools.count()
-        self.files: dict[int, Written] = {}
+        self.files: dict[int, Any] = {}
         self.steps: dict[int, list[tuple[str, Any]]] = {}
         self.succeeded: set[int] = set()
         self.loads: dict[int, str] = {}
-        self.being_read: dict[int, Written] = {}
+        self.being_read: dict[int, Any] = {}
         self.is_fresh: dict[int, bool] = {}
         self.table: dict[str, tuple[int, str | None]] = {}
         self.misses: dict[str, int] = {}

@@ -40,7 +40,8 @@ class Night:
     def emit(self, *items: Any) -> Night:
         """Emit items as new."""
         self.items += [
-            emitted_item(item, "new", self._page(str(url_of(item))), self.source) for item in items
+            emitted_item(item, "new", page_key(str(url_of(item))), self.version, self.source)
+            for item in items
         ]
         return self
 
