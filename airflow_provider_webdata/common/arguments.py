@@ -10,7 +10,6 @@ from typing import Any
 
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 
-_FEW = 20
 _BRACKETS = ("[", "(", "{")
 _COLLECTIONS = (list, tuple, set, dict)
 
@@ -47,29 +46,6 @@ def whole_number(name: str, given: Any, least: int = 1) -> int:
     if isinstance(given, bool) or not isinstance(given, int) or given < least:
         raise ArgumentError(f"{name} must be a whole number of at least {least} (given: {given!r})")
     return given
-
-
-def count_or_share(name: str, given: Any) -> float | None:
-    """Return a count (a whole number of at least 0), a share (a float from 0 to 1), or None if the value is None.
-
-    :raises ArgumentError: the value is neither a count nor a share.
-    """
-    is_count = isinstance(given, int) and not isinstance(given, bool) and given >= 0
-    if given is None or is_count or (isinstance(given, float) and 0 <= given <= 1):
-        return given  # type: ignore[no-any-return]
-    raise ArgumentError(
-        f"{name} must be a count (a whole number of at least 0) or a share (a float from 0.0 to 1.0) (given: {given!r})"
-    )
-
-
-def removal_limit(max_removed: float | None, known: int) -> int:
-    """Return the maximum number of pages or rows to remove.
-
-    :param max_removed: see `count_or_share`; None: half of the known ones, or all if there are at most 20.
-    """
-    if max_removed is None:
-        return known // 2 if known > _FEW else known
-    return int(known * max_removed) if isinstance(max_removed, float) else int(max_removed)
 
 
 def number(name: str, given: Any, most: float = float("inf")) -> float | None:

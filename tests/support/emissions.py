@@ -32,17 +32,11 @@ class Night:
         self.moment = 1_788_000_000 + number * DAY
         self.version = version_after(0, self.moment)
 
-    def _page(self, url: str, *, is_there: bool = True) -> Page:
-        return Page(
-            page_key(url), self.version, "d" if is_there else None, "r", self.moment, self.moment, "t"
-        )
-
     def emit(self, *items: Any) -> Night:
         """Emit items as new."""
-        self.items += [
-            emitted_item(item, "new", page_key(str(url_of(item))), self.version, self.source)
-            for item in items
-        ]
+        for item in items:
+            key = page_key(str(url_of(item)))
+            self.items.append(emitted_item(item, "new", key, self.version, self.source))
         return self
 
     def fail(self, *items: Any) -> Night:
@@ -55,9 +49,9 @@ class Night:
 
     def remove(self, *urls: str) -> Night:
         """Remove pages."""
-        self.items += [
-            removed_item(self._page(url, is_there=False), self.kind, self.source, self.moment) for url in urls
-        ]
+        for url in urls:
+            page = Page(page_key(url), self.version, None, "r", self.moment, self.moment)
+            self.items.append(removed_item(page, self.kind, self.source, self.moment))
         return self
 
     def write(self, path: str, columns: Any = None) -> str:

@@ -245,7 +245,8 @@ def _is_of_changes(item: Any) -> bool:
 
 def _is_failed(item: Mapping[str, Any]) -> bool:
     metadata = item.get("metadata")
-    return item["change"] == "failed" and isinstance(metadata, Mapping) and site_failed(metadata)
+    has_failed = "error" in item or (isinstance(metadata, Mapping) and site_failed(metadata))
+    return item["change"] == "failed" and has_failed
 
 
 def kind_of(items: Sequence[Any]) -> str | None:

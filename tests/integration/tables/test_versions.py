@@ -448,10 +448,10 @@ def test_an_incomplete_file_replaces_no_table(database: Target, written: Any) ->
 class Instance(TaskInstance):
     """A task instance that can ask Airflow for the states of its run's instances."""
 
-    states: ClassVar[dict[str, str | None]] = {}
+    instances: ClassVar[dict[str, str | None]] = {}
 
-    def get_task_states(self, dag_id: str, task_ids: list[str], run_ids: list[str]) -> dict[str, Any]:
-        return {run_ids[0]: self.states}
+    def get_task_states(self, *_: Any, run_ids: list[str], **__: Any) -> dict[str, dict[str, str | None]]:
+        return {run_ids[0]: self.instances}
 
 
 @each_way
@@ -459,7 +459,7 @@ def test_rows_of_removed_instances_are_deleted(
     database: Target, written: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def run(index: int, run_id: str = "first", **states: str) -> dict[str, Any]:
-        monkeypatch.setattr(Instance, "states", states)
+        monkeypatch.setattr(Instance, "instances", states)
         ti = Instance(map_index=index, run_id=run_id, task_id="t")
         return load(written([page(index)]), ti=ti, mode="append")
 

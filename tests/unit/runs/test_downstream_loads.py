@@ -51,7 +51,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def played(made: Any, given: dict[str, Any], end: str, how: str, folder: Path, **load: Any) -> Any:
-    path = f"{folder}/pages{end}"
+    path = f"{folder}/{'*' if 'changes' in given else 'pages'}{end}"
     (folder / "a.pdf").write_bytes(b"%PDF-1.4")
     given = {
         name: value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
