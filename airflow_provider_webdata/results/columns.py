@@ -109,6 +109,13 @@ def _united(*groups: tuple[Column, ...]) -> tuple[Column, ...]:
     return tuple(dict.fromkeys(column for group in groups for column in group))
 
 
+OF_SOME_RESULTS = frozenset(column.name for column in (*_united(_WEB, _NEWS, _IMAGES), *_SIZE)) - {
+    "url",
+    "title",
+}
+"""Columns that only the results of some sources have."""
+
+
 TABLES: Mapping[str, tuple[Column, ...]] = {
     "document": (
         *_columns("text", "metadata.url metadata.title metadata.description"),

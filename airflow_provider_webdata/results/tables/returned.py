@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.item_urls import site_failed
-from airflow_provider_webdata.results.columns import CONTENT, EXTRA, OF_A_FOUND_PAGE
+from airflow_provider_webdata.results.columns import CONTENT, EXTRA, OF_A_FOUND_PAGE, OF_SOME_RESULTS
 from airflow_provider_webdata.results.files.json_lines import decoded
 from airflow_provider_webdata.results.result_schema import ERRORS
 
@@ -36,7 +36,7 @@ class Parts:
 
     :param sign: a column that is empty if the page did not return the columns of `together`.
     :param together: columns that a page returns together.
-    :param formats: columns that are null if the page did not return them.
+    :param formats: columns that are null if the page did not return them, or the source of a result has none.
     :param page: columns about the page of a search result; empty for pages and flat documents.
     """
 
@@ -64,7 +64,9 @@ def parts_of(names: Collection[str]) -> Parts | None:
     if "json" in names:
         together = frozenset(name for name in names if name.startswith("json_") or name == ERRORS.name)
     page = OF_A_FOUND_PAGE | together | {EXTRA.name} if "page_url" in names else frozenset[str]()
-    return Parts("json", together, CONTENT, page)
+    # Of results of several sources, each lacks the columns of the others.
+    lacking = OF_SOME_RESULTS if OF_SOME_RESULTS.issubset(names) else frozenset[str]()
+    return Parts("json", together, CONTENT | lacking, page)
 
 
 def has_failed(row: Mapping[str, Any]) -> bool:

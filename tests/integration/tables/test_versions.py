@@ -514,6 +514,21 @@ def test_two_dags_leave_each_other_s_columns_alone(
     assert database.rows("pages", *shown) == [("a", "<p>", "north", 7)]
 
 
+@on_sqlite
+@each_row("end", [".jsonl", ".parquet", ".csv"], before=drop)
+def test_searches_of_two_sources_leave_each_other_s_columns_alone(
+    database: Target, tmp_path: Path, end: str
+) -> None:
+    found = {"url": ONE, "title": "t", "position": 1}
+    for _ in range(2):
+        for more in ({"snippet": "s", "date": "d"}, {"description": "w"}, {"imageUrl": "i", "imageWidth": 7}):
+            with OutputFile(f"{tmp_path}/found{end}", columns_of("search")) as file:
+                file.write([{**found, **more}])
+            load(file.url)
+    shown = ("snippet", "date", "description", "image_url", "image_width")
+    assert database.rows("pages", *shown) == [("s", "d", "w", "i", 7)]
+
+
 @pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
 def test_a_row_whose_key_is_too_long_is_skipped(
     database: Target, written: Any, capsys: pytest.CaptureFixture[str]
