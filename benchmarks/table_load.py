@@ -15,7 +15,9 @@ from urllib.parse import urlsplit
 
 import psycopg2
 
-from airflow_provider_webdata.results.columns import columns_of
+from airflow_provider_webdata.results.changes.items import emitted_item
+from airflow_provider_webdata.results.changes.pages import version_after
+from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.files.output import OutputFile
 from tests.support.postgres import Postgres
 
@@ -93,12 +95,17 @@ def _files(folder: Path) -> dict[str, str]:
         }
         return {"markdown": text.replace(" word9", "\n\nword9"), "links": [url, url], "metadata": metadata}
 
-    files = {}
-    for kind in ("jsonl", "jsonl.gz", "parquet"):
+    def emitted(number: int) -> dict[str, object]:
+        item = page(number)
+        return emitted_item(item, "new", item["metadata"]["sourceURL"], version, "d/t")  # type: ignore[index]
+
+    files, version = {}, version_after(0, time.time())
+    for kind in ("jsonl", "jsonl.gz", "parquet", "jsonl with changes"):
         draw.seed(7)
-        files[kind] = str(folder / f"pages.{kind}")
-        with OutputFile(files[kind], columns_of("document")) as file:
-            file.write(page(number) for number in range(ROWS))
+        end, _, changes = kind.partition(" ")
+        files[kind] = str(folder / f"pages{len(changes)}.{end}")
+        with OutputFile(files[kind], (*columns_of("document"), *(CHANGES if changes else ()))) as file:
+            file.write(map(emitted if changes else page, range(ROWS)))
     return files
 
 

@@ -269,7 +269,9 @@ def test_the_documentation_has_these_figures() -> None:
 
 def read(database: Path) -> dict[str, str]:
     with contextlib.closing(sqlite3.connect(database)) as connection:
-        return dict(connection.execute("SELECT url, text FROM pages").fetchall())
+        return dict(
+            connection.execute("SELECT url, text FROM pages WHERE webdata_removed_at IS NULL").fetchall()
+        )
 
 
 def clear(stack: Stack, run: Run) -> None:

@@ -7,10 +7,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.columns import REMOVED_AT, SOURCE, VERSION
 from airflow_provider_webdata.results.tables.errors import TableError, is_rejection, state_of
-from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, OF_VERSIONS, TableColumn
+from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, OF_VERSIONS, TableColumn, shown
 from airflow_provider_webdata.results.tables.returned import FAILED, OUTDATED, REMOVED
 
 if TYPE_CHECKING:
@@ -408,7 +407,7 @@ class Database(ABC):
         ).fetchall()
         for page, other, source in found:
             raise TableError(
-                f"The row of {without_secrets(page)} in the table {layout.table} is from {other}, but the file is from "
+                f"The row of {shown(page)} in the table {layout.table} is from {other}, but the file is from "
                 f"{source}. Load the results of different tasks into different tables, or let them read different "
                 f"pages. If the task was renamed, run: UPDATE {path} SET {SOURCE} = {_literal(source)} "
                 f"WHERE {SOURCE} = {_literal(other)}"

@@ -111,7 +111,7 @@ class Layout:
         """Return a row's key as text, such as `url='https://a.example/'`; without a key, its URL or id, or empty."""
         names = [column.name for column in self.columns]
         known_by = self.key or [column.name for column in self.columns if column.source in _IDENTITIES][:1]
-        return ", ".join(f"{name}={_shown(values[names.index(name)])}" for name in known_by)
+        return ", ".join(f"{name}={shown(values[names.index(name)])}" for name in known_by)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -119,7 +119,8 @@ class Layout:
         return tuple(column.name for column in self.columns)
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
+    """Return a value for a message: text is cut, and without secrets."""
     if not isinstance(value, str):
         return repr(value)
     text = without_secrets(value)
@@ -164,7 +165,11 @@ def layout(
     has_versions = VERSION in types and not stamps
     omitted = frozenset[str]() if VERSION not in types else _OF_A_RUN
     names = [name for name in types if name not in (omitted | {*OF_VERSIONS} if stamps else omitted)]
-    renamed = dict(chosen) if isinstance(chosen, Mapping) else {name: name for name in chosen or names}
+    renamed = (
+        dict(chosen)
+        if isinstance(chosen, Mapping)
+        else {name: name for name in (names if chosen is None else chosen)}
+    )
     if unknown := [name for name in renamed if name not in types]:
         raise TableError(f"columns: the file has no column {unknown[0]!r}. Choose from {', '.join(names)}")
     if has_versions:

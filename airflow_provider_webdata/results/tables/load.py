@@ -341,6 +341,7 @@ def values_of(
     sources = [column.source for column in columns]
     names = {column.name: column.source for column in columns}
     key = [names[name] for name in made.key if name in names]
+    required = [*key, VERSION] if made.has_versions else key
     for file in files:
         parts = parts_of({column.name for column in file.columns})
         for number, row in enumerate(file.rows(), 1):
@@ -350,7 +351,7 @@ def values_of(
                 continue
             tally.items += 1
             mark = 0
-            if made.has_versions and row["change"] == "failed":
+            if made.has_versions and row.get("change") == "failed":
                 tally.failed_pages += 1
                 continue
             if parts is not None:
@@ -362,7 +363,7 @@ def values_of(
                     mark = FAILED
                 elif parts.together and not row[parts.sign]:
                     mark = PARTIAL
-            for name in key:
+            for name in required:
                 if row.get(name) is None:
                     remedy = "use mode='append'" if made.has_versions else _OTHER_KEY
                     raise TableError(f"key: item {number} of {file.url} has no {name}. {remedy}")

@@ -134,7 +134,7 @@ def test_no_files_are_an_empty_load(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     outcome = direct.run(WebDataToTableOperator(task_id="t", path=path, table="t", conn_id="db"))
     assert (outcome.state, outcome.value) == (
         "success",
-        {"table": "t", "loaded": 0, "deleted": 0, "duplicates": 0, "files": 0},
+        {"table": "t", "loaded": 0, "removed": 0, "outdated": 0, "duplicates": 0, "files": 0},
     )
 
 
