@@ -197,6 +197,10 @@ def test_every_order_of_loads_ends_in_the_same_table(database: Target, tmp_path:
         for repeated in (order, (*order, *order[:2])):
             load_nights(database, tmp_path, STORY, repeated)
             check_table(database, STORY, is_in_order=is_chronological(repeated))
+    # A marked row keeps its content when an older file is loaded again.
+    until_removed = [("title markdown summary", ""), ("title markdown", ""), ("removed", "")]
+    load_nights(database, tmp_path, until_removed, (0, 1, 2, 0))
+    check_table(database, until_removed, is_in_order=True)
     load_nights(database, tmp_path, STORY, ())
     load([f"{tmp_path}/{number}.jsonl" for number in (3, 1, 4, 2)])
     check_table(database, STORY, is_in_order=True)
