@@ -53,10 +53,16 @@ class FoundPages:
         if len(self._pages) == _CHUNK:
             self._spill()
 
-    def add_listed(self, keys: Iterable[str]) -> None:
-        """Add pages that the site listed, and that the run did not request; after those that it read."""
+    def add_listed(self, keys: Iterable[str]) -> int:
+        """Add pages that the site listed, and that the run did not request, and return their number.
+
+        Add them after those that the run read.
+        """
+        number = 0
         for key in keys:
             self.add(key, None, _LISTED)
+            number += 1
+        return number
 
     def sorted(self) -> Iterator[Found]:
         """Yield each page once, the first of those that have the same key."""
