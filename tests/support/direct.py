@@ -31,6 +31,7 @@ class TaskInstance:
 
     :param first_reschedule: when the try was first rescheduled.
     :param earlier: XComs of former runs, by key.
+    :param states: states of tasks by run; runs without any are successful, and Airflow has deleted their tasks.
     """
 
     try_number: int = 1
@@ -42,6 +43,7 @@ class TaskInstance:
     first_reschedule: Any = None
     start_date: Any = None
     earlier: dict[str, Any] = field(default_factory=dict)
+    states: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
     xcom: dict[str, Any] = field(default_factory=dict)
     task: Any = field(default_factory=lambda: SimpleNamespace(retries=0, on_success_callback=()))
 
@@ -65,6 +67,16 @@ class TaskInstance:
             return every[0]
         # Of all runs and map indexes; of one task, a single value is no list.
         return every if isinstance(task_ids, list) or len(every) > 1 else every[0]
+
+    def get_task_states(
+        self, dag_id: str, task_ids: list[str], run_ids: list[str], map_index: int | None = None
+    ) -> dict[str, dict[str, str | None]]:
+        [run_id] = run_ids
+        found = self.states.get(run_id, {})
+        return {run_id: {task_id: found[task_id] for task_id in task_ids if task_id in found}}
+
+    def get_dagrun_state(self, dag_id: str, run_id: str) -> str:
+        return "success"
 
     def get_previous_dagrun(self) -> Any:
         return SimpleNamespace() if self.earlier else None
@@ -213,6 +225,8 @@ def run(
     until: datetime | None = None,
     partition: str | None = None,
     earlier: dict[str, Any] | None = None,
+    states: Mapping[str, Mapping[str, str | None]] | None = None,
+    map_index: int = -1,
     before_try: Callable[[int], object] = lambda _: None,
 ) -> Outcome:
     """Run a task to its end, with the retries and reschedules that Airflow would make, but without their delays.
@@ -223,6 +237,8 @@ def run(
     :param until: the end of the data interval. Default: the logical date.
     :param partition: the partition key; runs of different partitions are different DAG runs.
     :param earlier: XComs of former runs, by key.
+    :param states: states of tasks by run; see `TaskInstance`. The id of a run is that of `run_id_of`.
+    :param map_index: index of a mapped task.
     :param before_try: called with the number of each attempt.
     """
     now = datetime.now(timezone.utc)
@@ -242,11 +258,13 @@ def run(
         ti = TaskInstance(
             number,
             operator.retries,
-            run_id=f"r{day or ''}{partition or ''}",
+            run_id=run_id_of(day, partition),
             task_id=operator.task_id,
+            map_index=map_index,
             first_reschedule=first_reschedule,
             start_date=datetime.now(timezone.utc),
             earlier=earlier or {},
+            states=states or {},
             # Airflow has a new object in each attempt.
             task=copy.copy(operator),
         )
@@ -277,6 +295,11 @@ def run(
                 continue
             error = raised
         return Outcome(state, number, value, error, ti.xcom, reschedules)
+
+
+def run_id_of(day: datetime | None, partition: str | None = None) -> str:
+    """Return the id of a DAG run in `run`."""
+    return f"r{day or ''}{partition or ''}"
 
 
 def is_retried(operator: Any, error: BaseException, number: int = 1) -> bool:
