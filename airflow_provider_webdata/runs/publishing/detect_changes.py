@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowSkipException
 
-from airflow_provider_webdata.common.arguments import checked_text, seconds
+from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment as moment_of
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
@@ -241,7 +241,7 @@ class DetectChanges(Step):
             version_after(state.newest, time.time()),
             self.moment,
             self.request,
-            int(seconds("removed_after", self.changes.removed_after)),
+            int(self.changes.removed_after.total_seconds()),
             is_complete,
             self.consumers.consumed(state.emitters),
             self.changes.emit == "all",
