@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -135,15 +136,21 @@ class IncrementalCrawlRun(JobRun):
 
     def known_pages(self) -> int:
         """Return the number of listed pages that were not requested."""
-        plan = self._known_plan()
-        return self.publication.detected.count_listed() if plan is None else plan.listed
+        if (plan := self._known_plan()) is not None:
+            return plan.listed
+        self.log.info(
+            "An earlier attempt listed the site for this job, so no page counts as missing in this run"
+        )
+        return self.publication.detected.count_listed()
 
     def _known_plan(self) -> PlanSummary | None:
         """Return the plan of this attempt, also after its deferral; None if an earlier attempt started the job."""
         ti = self.attempt.ti
         if self._plan is None and self.is_resumed and ti is not None:
             found = ti.xcom_pull(key=PLAN, map_indexes=self.attempt.map_index)
-            self._plan = None if found is None else msgspec.convert(found, PlanSummary)
+            # None, or one of another version of the provider.
+            with suppress(msgspec.ValidationError):
+                self._plan = msgspec.convert(found, PlanSummary)
         return self._plan
 
     def _make_plan(self) -> None:
