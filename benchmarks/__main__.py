@@ -10,13 +10,13 @@ from types import ModuleType
 
 from benchmarks import (
     batch_search,
+    changes_cost,
     check_bursts,
     check_latency,
     crawl_memory,
     delivery_latency,
     import_cost,
     inbox_throughput,
-    manifest_cost,
     page_cost,
     peak_memory,
     search_cost,
@@ -37,7 +37,7 @@ BENCHMARKS: dict[str, ModuleType] = {
     "check_bursts": check_bursts,
     "waiting_cost": waiting_cost,
     "page_cost": page_cost,
-    "manifest_cost": manifest_cost,
+    "changes_cost": changes_cost,
     "table_load": table_load,
     "self_hosted": self_hosted,
 }

@@ -14,7 +14,7 @@ from airflow_provider_webdata.base.arguments.checked_arguments import (
 )
 from airflow_provider_webdata.base.arguments.literal_text import LiteralText
 from airflow_provider_webdata.base.failures import reporting_failures
-from airflow_provider_webdata.common.arguments import as_list, count_or_share
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.options import one_of
@@ -30,16 +30,20 @@ if TYPE_CHECKING:
 class WebDataToTableOperator(LiteralText, BaseOperator):
     """Load files of results into a table of PostgreSQL, SQLite, or DuckDB.
 
-    One transaction creates the table or checks its columns, loads the rows in bulk, upserts them by key, and deletes
-    the rows of pages that a task with `changes` marked as removed. An attempt that fails or is killed changes nothing,
-    and loads are idempotent. The service is not called.
+    One transaction creates the table or checks its columns, loads the rows in bulk, and upserts them by key. An attempt
+    that fails or is killed changes nothing, and loads are idempotent. The service is not called.
+
+    Rows of a task with `changes` are keyed by `page`, and have `webdata_version`, `webdata_removed_at`, and
+    `webdata_source`. The newest version wins, in whatever order files are loaded. The rows of removed pages are marked:
+    `where webdata_removed_at is null` selects the others.
 
     A failed page (with an error, or a status of 400 or above) is not loaded. Of a search result whose page failed, only
     the result is loaded. A format that a page did not return does not replace the value of an earlier load.
 
-    XCom: a mapping with `table`, `loaded` (rows loaded from the files), `deleted`, `duplicates` (items that a later one
-    with the same key replaced), `files` (their number), `held_back` (see `max_removed`), and `failed_pages` (failed
-    pages that were not loaded). Asset events of the outlets contain the same.
+    XCom: a mapping with `table`, `loaded` (rows loaded from the files), `removed` (rows marked as removed), `outdated`
+    (rows of which the table has a newer version), `duplicates` (items that a later one with the same key replaced),
+    `files` (their number), `failed_pages` (failed pages that were not loaded), and `long_keys` (rows that were not
+    loaded, because the database cannot index their key). Asset events of the outlets contain the same.
 
     :param path: path or URL of a file of results, or the XCom of a task with `save_to`, such as `crawl.output`. Several
         of these are loaded together (templated).
@@ -50,21 +54,19 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         from the first 100 items; Parquet files state it.
     :param result_schema: schema by which the items were validated, as given to the operator that wrote them; its
         properties become columns. Parquet files state it.
-    :param key: column or columns of the file that identify a row. Default: `source_url` of pages, `url` of links and
-        search results, `id` of flat documents.
+    :param key: column or columns of the file that identify a row; omit it for files of a task with `changes`. Default:
+        `source_url` of pages, `url` of links and search results, `id` of flat documents.
     :param columns: columns of the file to load, or a mapping of these to column names in the table; in JSON Lines also
-        fields of the items that are in `extra`. Default: all except `change`, `last_seen`, and `page`, which describe a
-        run.
+        fields of the items that are in `extra`. Default: all except `change` and `last_seen`, which describe a run.
     :param create_table: create the table if it is missing, with the key as its primary key. Default: true.
     :param add_columns: add columns that the table lacks. Default: false; missing columns are then an error.
     :param mode: `upsert` rows by their key, `replace` the entire content of the table (not in a mapped task), or
         `append` rows. `append` adds `run_id`, `load_id` (DAG, task, run, and map index), and `loaded_at` (ISO 8601,
-        UTC; of the first load) to the rows, and replaces only the rows of the same `load_id`; `key` is optional and
-        unique within a load, and no row of a removed page is deleted. Files without items change nothing, except that
-        `append` deletes the rows of the same `load_id`.
-    :param max_removed: maximum number of rows that a load may delete because their pages were removed: a count, or a
-        share of the table's rows (0.0 to 1.0). If there are more, no row is deleted, the task logs a warning, and XCom
-        contains their number as `held_back`. Default: half of the rows, for tables with more than 20 rows.
+        UTC; of the first load) to the rows, and replaces only the rows of the same `load_id`, and of instances that the
+        run does not have any more; `key` is optional and unique within a load. Files without items change nothing,
+        except that `append` deletes these rows.
+    :param allow_incomplete: let `replace` delete the rows of pages that failed, or that the file lacks otherwise (XCom
+        `incomplete` of the task directly upstream that wrote it). Default: false; the load is then refused.
     :param kwargs: arguments of `BaseOperator`.
     """
 
@@ -88,7 +90,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         create_table: bool = True,
         add_columns: bool = False,
         mode: Literal["upsert", "replace", "append"] = "upsert",
-        max_removed: float | None = None,
+        allow_incomplete: bool = False,
         **kwargs: Any,
     ) -> None:
         with naming_unknown(type(self), kwargs):
@@ -103,7 +105,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         self.create_table = create_table
         self.add_columns = add_columns
         self.mode = mode
-        self.max_removed = max_removed
+        self.allow_incomplete = allow_incomplete
         self._check_arguments()
 
     @classmethod
@@ -129,7 +131,6 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
         :raises ArgumentError: an argument is invalid.
         """
         one_of("mode", self.mode, ("upsert", "replace", "append"))
-        count_or_share("max_removed", self.max_removed)
         for name in ("key", "columns"):
             if isinstance(given := getattr(self, name), str):
                 as_list(name, given)

@@ -80,25 +80,30 @@ class World:
         self.night = self.clock = 0
         self.folder: dict[int, list[Page]] = {}
         self.names = itertools.count()
-        self.files: dict[int, Written] = {}
+        self.files: dict[int, Any] = {}
         self.steps: dict[int, list[tuple[str, Any]]] = {}
         self.succeeded: set[int] = set()
         self.loads: dict[int, str] = {}
-        self.being_read: dict[int, Written] = {}
+        self.being_read: dict[int, Any] = {}
         self.is_fresh: dict[int, bool] = {}
         self.table: dict[str, tuple[int, str | None]] = {}
         self.misses: dict[str, int] = {}
         self.removed_early = 0
         self.emitted = 0
+        self.wrong_changes = 0
+        self.applied: set[str] = set()
+        self.is_shared = False
 
     def rows(self) -> dict[str, str]:
         """Return the table's rows of pages that are not marked as removed."""
         return {key: content for key, (_, content) in self.table.items() if content is not None}
 
-    def is_consumed(self, token: str) -> bool:
-        """Return whether the load of a run has succeeded."""
+    def is_consumed(self, token: str, here: str) -> bool:
+        """Return whether the load of a run of this Airflow has succeeded; elsewhere, all do."""
         where, _, run = token.partition(" ")
-        return where == "here" and int(run) in self.succeeded and self.loads.get(int(run)) == "success"
+        if where != here or where != "here":
+            return where == here
+        return int(run) in self.succeeded and self.loads.get(int(run)) == "success"
 
     def begin(self, run: int, how: How, *, alone: bool = False, where: str = "here") -> None:
         """Read the site, and compare."""
@@ -113,9 +118,10 @@ class World:
         names = [*self.folder]
         state = [*merged_streams(self.folder[name] for name in names)]
         token = f"{where} {run}"
-        consumed = {page.by for page in state if page.by is not None and self.is_consumed(page.by)}
-        found = self._found(state, token, consumed, how)
+        consumed = {page.by for page in state if page.by is not None and self.is_consumed(page.by, where)}
+        found = self._found(state, token, consumed, how, where)
         facts = RunFacts(
+            where,
             token,
             version_after(max((page.version for page in state), default=0), self.clock),
             self.night,
@@ -132,6 +138,15 @@ class World:
             for outcome in outcomes
             if outcome is not None and outcome.is_emitted
         ]
+        self.is_shared |= where != "here"
+        # No consumer has had these pages.
+        self.wrong_changes += not self.is_shared and any(
+            outcome.is_emitted
+            and outcome.change not in ("new", "removed")
+            and outcome.page.key not in self.applied
+            for outcome in outcomes
+            if outcome is not None
+        )
         for key in self.misses:
             self.misses[key] += facts.is_complete and key not in {one.key for one in found}
         self.removed_early += sum(
@@ -147,13 +162,13 @@ class World:
         ]
         self.steps[run] = steps if where == "here" else steps[1:3]
 
-    def _found(self, state: list[Page], token: str, consumed: set[str], how: How) -> list[Found]:
+    def _found(self, state: list[Page], token: str, consumed: set[str], how: How, where: str) -> list[Found]:
         known = {page.key: page for page in state}
         found = []
         for key, content in sorted(self.site.pages.items()):
             page = known.get(key)
             if how.is_incremental and page is not None and page.digest is not None:
-                is_open = page.by == token or not (page.consumed or page.by in consumed)
+                is_open = page.by == token or not (page.consumed == where or page.by in consumed)
                 # A site's dates show changes.
                 is_stale = page.digest != content or page.missed is not None
                 if not is_open and not is_stale and page.request == how.request:
@@ -190,6 +205,7 @@ class World:
         for key, version, content in written.rows if applies else ():
             if version >= self.table.get(key, (_NEVER, None))[0]:
                 self.table[key] = (version, content)
+            self.applied.add(key)
         self.loads[run] = "success" if succeeds else "failed"
 
     def do(self, event: Event) -> None:
@@ -222,13 +238,11 @@ def _how(rest: list[Any]) -> How:
     return rest[1] if len(rest) > 1 else How()
 
 
-def play(history: History, last: How = How(), decide: Decide = compared) -> World:  # noqa: B008 - immutable
+def play(history: History, world: World, last: How = How()) -> World:  # noqa: B008 - immutable
     """Play a history, and quiet nights after it.
 
     :param last: how the runs of the quiet nights read the site.
-    :param decide: the decision about a page.
     """
-    world = World(decide)
     for event in history:
         world.do(event)
     world.site = Site(world.site.pages)
@@ -288,6 +302,25 @@ def whole_runs(length: int, hows: tuple[How, ...] = ()) -> Iterator[History]:
     yield from extended([("site", SITES[0])], frozenset(), frozenset())
 
 
+def all_orders() -> Iterator[History]:
+    """Yield all orders of two whole runs, one load of each, and three changes of the site."""
+    for places in itertools.combinations(range(7), 3):
+        for order in itertools.permutations((("whole", 1), ("whole", 2), ("load", 1), ("load", 2))):
+            if any(order.index(("whole", run)) > order.index(("load", run)) for run in (1, 2)):
+                continue
+            for sites in itertools.product(SITES, repeat=3):
+                events = iter(order)
+                changes = iter(sites)
+                history: History = [("site", SITES[0])]
+                for place in range(7):
+                    if place in places:
+                        history.append(("site", next(changes)))
+                    else:
+                        kind, run = next(events)
+                        history.append((kind, run) if kind == "whole" else (kind, run, True, True))
+                yield history
+
+
 def drawn(rnd: random.Random, length: int, hows: tuple[How, ...] = ()) -> History:
     """Return a history with runs in single steps that overlap."""
     history: History = [("site", SITES[0])]
@@ -319,15 +352,16 @@ def drawn(rnd: random.Random, length: int, hows: tuple[How, ...] = ()) -> Histor
     return history
 
 
-def faults(history: History, last: How = How(), decide: Decide = compared) -> list[str]:  # noqa: B008 - immutable
-    """Return what is wrong after a history; see `play`."""
-    world = play(history, last, decide)
+def faults(history: History, world: World, last: How = How()) -> list[str]:  # noqa: B008 - immutable
+    """Return what is wrong in a new world after a history; see `play`."""
+    play(history, world, last)
     return [
         name
         for name, is_so in (
             ("wrong table", world.rows() != world.site.pages),
             ("removed early", world.removed_early > 0),
             ("restless", world.emitted > 0),
+            ("wrong change", world.wrong_changes > 0),
         )
         if is_so
     ]

@@ -272,6 +272,7 @@ def run(
             ti,
             store,
             dag_run=dag_run,
+            task=ti.task,
             dag=operator.dag if operator.has_dag() else None,
             task_reschedule_count=reschedules,
         )

@@ -35,6 +35,7 @@ class FoundPages:
 
     def __init__(self) -> None:
         self.repeats: dict[int, int] = {}
+        self._count = 0
         self._pages: list[Found] = []
         self._files: list[IO[bytes]] = []
         self._open = ExitStack()
@@ -47,22 +48,21 @@ class FoundPages:
         """Delete the temporary files."""
         self._open.close()
 
+    def __len__(self) -> int:
+        """Return the number of pages that were added."""
+        return self._count
+
     def add(self, key: str, digest: str | None, index: int, read: int | None = None) -> None:
         """Add a page that the run read; see `Found`."""
+        self._count += 1
         self._pages.append(Found(key, digest, index, read))
         if len(self._pages) == _CHUNK:
             self._spill()
 
-    def add_listed(self, keys: Iterable[str]) -> int:
-        """Add pages that the site listed, and that the run did not request, and return their number.
-
-        Add them after those that the run read.
-        """
-        number = 0
+    def add_listed(self, keys: Iterable[str]) -> None:
+        """Add pages that the site listed, and that the run did not request; after those that it read."""
         for key in keys:
             self.add(key, None, _LISTED)
-            number += 1
-        return number
 
     def sorted(self) -> Iterator[Found]:
         """Yield each page once, the first of those that have the same key."""

@@ -38,7 +38,7 @@ class Page(msgspec.Struct, frozen=True, gc=False, array_like=True):
     :param seen: time of the last run that read it, or to which the site listed it.
     :param read: time of the last run that fetched its content.
     :param by: token of the run that emitted it; None if no task will consume that emission.
-    :param consumed: whether the tasks downstream of that run have its emission.
+    :param consumed: the environment whose tasks have that emission; None if none has.
     :param missed: time of the first complete run since `seen` that did not see it.
     :param change: what changed in that emission, for consumers that did not have one before it.
     """
@@ -50,7 +50,7 @@ class Page(msgspec.Struct, frozen=True, gc=False, array_like=True):
     seen: int
     read: int
     by: str | None = None
-    consumed: bool = False
+    consumed: str | None = None
     missed: int | None = None
     change: Change = "new"
 
@@ -72,6 +72,7 @@ class Found(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class RunFacts(NamedTuple):
     """What a run knows of itself when it compares.
 
+    :param environment: name of its Airflow.
     :param token: its token, as in `Page.by`.
     :param version: the version of its emissions.
     :param moment: its time, in seconds since the epoch.
@@ -83,6 +84,7 @@ class RunFacts(NamedTuple):
     :param is_rejected: whether its results were rejected, so that pages that they lack are not missing.
     """
 
+    environment: str
     token: str
     version: int
     moment: int
@@ -130,7 +132,7 @@ def merged(pages: Iterable[Page]) -> Page:
     if not others:
         return first
     every = (first, *others)
-    best = max(every, key=lambda page: (page.version, page.by is None, page.consumed))
+    best = max(every, key=lambda page: (page.version, page.by is None, page.consumed or ""))
     seen = max(page.seen for page in every)
     read = max(page.read for page in every)
     missed = max((page.missed for page in every if page.missed is not None), default=seen)
@@ -175,7 +177,8 @@ def compared(known: Page | None, found: Found | None, run: RunFacts) -> Outcome 
         if found is None or found.digest is None:
             return None
         return Outcome(_emission(found, run, run.moment, "new"), "new", True)
-    is_consumed = known.consumed or known.by in run.consumed
+    is_consumed = known.consumed == run.environment or known.by in run.consumed
+    consumed = run.environment if is_consumed else known.consumed
     # This attempt replaces what an earlier one emitted.
     is_open = known.by == run.token or not is_consumed
     again: Again | None = None
@@ -186,24 +189,24 @@ def compared(known: Page | None, found: Found | None, run: RunFacts) -> Outcome 
         if known.request != run.request:
             again = again or "request"
         if known.digest == found.digest and again is None and not run.emits_all:
-            return Outcome(_seen(known, found, run, is_consumed), change, False)
+            return Outcome(_seen(known, found, run, consumed), change, False)
         page = _emission(found, run, max(known.seen, run.moment), change)
         return Outcome(page, change, True, again if known.digest == found.digest else None)
     if known.digest is None:
         if is_open:
             return Outcome(_removal(known, run), "removed", True, again)
-        return Outcome(known if known.consumed else _with(known, consumed=is_consumed), None, False)
+        return Outcome(known if known.consumed == consumed else _with(known, consumed=consumed), None, False)
     if found is not None:
-        page = _seen(known, found, run, is_consumed)
+        page = _seen(known, found, run, consumed)
     elif run.is_complete and known.missed is not None and run.moment - known.missed >= run.removed_after:
         return Outcome(_removal(known, run), "removed", True)
     else:
         is_missed = (
             run.is_complete and not run.is_rejected and known.missed is None and run.moment > known.seen
         )
-        page = _with(known, consumed=is_consumed, missed=run.moment if is_missed else known.missed)
+        page = _with(known, consumed=consumed, missed=run.moment if is_missed else known.missed)
     # The file of this attempt does not have what an earlier one emitted.
-    return Outcome(_with(page, by=None, consumed=False) if known.by == run.token else page, None, False)
+    return Outcome(_with(page, by=None, consumed=None) if known.by == run.token else page, None, False)
 
 
 def _change(known: Page, found: Found, *, is_open: bool) -> Change:
@@ -225,7 +228,7 @@ def _removal(known: Page, run: RunFacts) -> Page:
     )
 
 
-def _seen(known: Page, found: Found, run: RunFacts, is_consumed: bool) -> Page:
+def _seen(known: Page, found: Found, run: RunFacts, consumed: str | None) -> Page:
     seen, read = max(known.seen, run.moment), known.read
     if found.digest is not None:
         read = max(read, run.moment if found.read is None else found.read)
@@ -239,7 +242,7 @@ def _seen(known: Page, found: Found, run: RunFacts, is_consumed: bool) -> Page:
         seen,
         read,
         known.by,
-        is_consumed,
+        consumed,
         missed,
         known.change,
     )

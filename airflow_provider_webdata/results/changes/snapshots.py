@@ -92,6 +92,15 @@ class Snapshot:
                 "another folder in changes"
             )
 
+    def check(self) -> None:
+        """Read the whole snapshot.
+
+        :raises OutputError: it is damaged.
+        """
+        with self._lines() as lines, self._undamaged():
+            while lines.read(_BLOCK):
+                pass
+
     def pages(self) -> Iterator[Page]:
         """Yield the pages, sorted by key; those whose emission no task will consume have `by` None."""
         emitters = self.header.emitters
@@ -125,6 +134,14 @@ class State:
     def __init__(self, names: list[str], snapshots: list[Snapshot]) -> None:
         self.names = names
         self._snapshots = snapshots
+
+    def check(self) -> None:
+        """Read all snapshots.
+
+        :raises OutputError: one is damaged.
+        """
+        for snapshot in self._snapshots:
+            snapshot.check()
 
     @property
     def emitters(self) -> dict[str, Emitter]:

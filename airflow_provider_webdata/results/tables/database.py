@@ -7,11 +7,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from airflow_provider_webdata.common.url_secrets import without_secrets
+from airflow_provider_webdata.results.columns import REMOVED_AT, SOURCE, VERSION
 from airflow_provider_webdata.results.tables.errors import TableError, is_rejection, state_of
-from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, TableColumn
+from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, OF_VERSIONS, TableColumn
+from airflow_provider_webdata.results.tables.returned import FAILED, OUTDATED, REMOVED
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
@@ -22,7 +25,7 @@ _BATCH_CHARACTERS = 2**23
 _NO_ARBITER = "42P10"
 """PostgreSQL's state for an upsert whose key has no unique constraint."""
 _MARK = TableColumn("", "webdata_unreturned", "integer")
-"""Column of the temporary table with the marks of rows; see `Layout.unreturned`."""
+"""Column of the temporary table with the marks of rows; see `returned`."""
 
 
 def batches(rows: Iterator[Values], most: int = 10_000) -> Iterator[list[Values]]:
@@ -37,13 +40,6 @@ def batches(rows: Iterator[Values], most: int = 10_000) -> Iterator[list[Values]
             batch, held = [], 0
     if batch:
         yield batch
-
-
-def _noted(rows: Iterator[Values], marks: set[int]) -> Iterator[Values]:
-    """Yield the rows, and add their marks to a set."""
-    for values in rows:
-        marks.add(values[-1])
-        yield values
 
 
 @dataclass(frozen=True)
@@ -65,20 +61,16 @@ class Loaded:
     """The outcome of a load.
 
     :param rows: number of the file's rows in the table.
-    :param deleted: number of deleted rows of removed pages.
-    :param held_back: number of rows of removed pages that were not deleted, because there were too many.
+    :param removed: number of rows that are marked as those of removed pages.
+    :param outdated: number of the file's rows of which the table has a newer version.
     :param duplicates: number of the file's rows that a later row with the same key replaced.
-    :param items: number of the file's items, without removed pages.
-    :param failed_pages: number of these whose page failed, and is not loaded.
     :param columns: columns of the rows, with their types.
     """
 
     rows: int = 0
-    deleted: int = 0
-    held_back: int = 0
+    removed: int = 0
+    outdated: int = 0
     duplicates: int = 0
-    items: int = 0
-    failed_pages: int = 0
     columns: dict[str, str] = field(default_factory=dict)
 
 
@@ -118,6 +110,9 @@ class Database(ABC):
 
     has_savepoints: ClassVar[bool] = True
     """Whether a transaction can continue after an error."""
+
+    max_key_bytes: int | None = None
+    """Maximum size of a key, if the database's index has one."""
 
     ignores_case: bool = False
     """Whether column names that differ only in the case of ASCII letters are the same."""
@@ -166,24 +161,24 @@ class Database(ABC):
     def fill_stage(self, layout: Layout, rows: Iterator[Values]) -> int:
         """Insert the rows into the temporary table, and return their number."""
 
-    @abstractmethod
-    def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
-        """Delete rows by the values of a column, and return their number.
-
-        :param table: quoted name of the table.
-        :param column: quoted name of the column.
-        """
-
     def delete_load(self, table: TableName, load_id: str) -> tuple[int, str | None]:
         """Delete the rows that a load appended; return their number, and their earliest `loaded_at`."""
+        path, which = self.path_of(table), f"{LOAD_ID} = {self.mark}"
+        if self.mark == "%s":
+            path = path.replace("%", "%%")
+        query = f"SELECT count(*), min({LOADED_AT}) FROM {path} WHERE {which}"
+        [[count, first]] = self.execute(query, (load_id,)).fetchall()
+        if count:
+            self.execute(f"DELETE FROM {path} WHERE {which}", (load_id,))
+        return int(count), None if first is None else str(first)
+
+    def loads(self, table: TableName, beginning: str) -> list[str]:
+        """Return the ids of the loads whose appended rows the table has, if they begin with a text."""
         path = self.path_of(table)
-        bound = path.replace("%", "%%") if self.mark == "%s" else path
-        [[first]] = self.execute(
-            f"SELECT min({LOADED_AT}) FROM {bound} WHERE {LOAD_ID} = {self.mark}", (load_id,)
-        ).fetchall()
-        if first is None:
-            return 0, None
-        return self.delete_pages(path, LOAD_ID, [load_id]), str(first)
+        if self.mark == "%s":
+            path = path.replace("%", "%%")
+        query = f"SELECT DISTINCT {LOAD_ID} FROM {path} WHERE substr({LOAD_ID}, 1, {len(beginning)}) = {self.mark}"
+        return [load_id for [load_id] in self.execute(query, (beginning,)).fetchall()]
 
     def execute(self, statement: str, values: Values | None = None) -> Any:
         """Execute a statement and return its cursor."""
@@ -270,30 +265,68 @@ class Database(ABC):
         """Return the next step after an error whose transaction was rolled back; empty if only its text has one."""
         return ""
 
-    def upsert_statement(self, layout: Layout, mark: int | None = None, which: str = "true") -> str:
-        """Return the statement that upserts the rows of the temporary table.
+    def upsert_statements(
+        self, layout: Layout, mark: int | None = None, which: str = "true"
+    ) -> Iterator[str]:
+        """Yield the statements that upsert the rows of the temporary table.
 
-        :param mark: upsert only the rows with this mark; see `Layout.unreturned`.
+        :param mark: upsert only the rows with this mark, see `returned`; None: all rows, which have no marks.
         :param which: a condition of these rows.
         """
-        names = self.listed(layout.names)
+        if mark is not None:
+            which = f"{which} AND {_MARK.name} = {mark}"
+            if mark >= OUTDATED:
+                yield from self._fill_statements(layout, mark - OUTDATED, which)
+                return
+        names = (*layout.key, *OF_VERSIONS) if mark == REMOVED else layout.names
+        unchanged = {*layout.key, *layout.unreturned.get(mark or 0, ())}
+        updates = (self._update(name, layout) for name in names if name not in unchanged)
+        yield self._upsert_statement(layout, names, updates, which)
+
+    def _update(self, name: str, layout: Layout) -> str:
+        quoted = self.quoted(name)
+        if name in layout.formats:
+            return f"{quoted} = coalesce(excluded.{quoted}, kept.{quoted})"
+        return f"{quoted} = excluded.{quoted}"
+
+    def _fill_statements(self, layout: Layout, mark: int, which: str) -> Iterator[str]:
+        """Yield the statements by which outdated rows fill what the newer rows lack.
+
+        These are the formats that a page did not return, and all data of a page that was removed before it was loaded.
+        """
+        if mark == REMOVED:
+            return
+        is_bare = [f"kept.{REMOVED_AT} IS NOT NULL", *map(self._is_empty, layout.data)]
+        groups: list[tuple[Iterable[str], list[str]]] = [(layout.data, is_bare)]
+        for lacking, lacked in layout.unreturned.items():
+            if mark < lacking and lacked:
+                had = lacked - layout.unreturned.get(mark, frozenset())
+                groups.append((had, [*map(self._is_empty, layout.signs[lacking])]))
+        for names, conditions in groups:
+            updates = (f"{quoted} = excluded.{quoted}" for quoted in map(self.quoted, names))
+            yield self._upsert_statement(layout, layout.names, updates, which, " AND ".join(conditions))
+        if mark != FAILED:
+            updates = (
+                f"{quoted} = coalesce(kept.{quoted}, excluded.{quoted})"
+                for quoted in map(self.quoted, layout.formats)
+            )
+            yield self._upsert_statement(layout, layout.names, updates, which)
+
+    def _is_empty(self, name: str) -> str:
+        return f"coalesce(CAST(kept.{self.quoted(name)} AS {self.types['text']}), '') = ''"
+
+    def _upsert_statement(
+        self, layout: Layout, names: Sequence[str], updates: Iterable[str], which: str, condition: str = ""
+    ) -> str:
         # Without WHERE, SQLite would parse ON as part of a join.
-        which = which if mark is None else f"{which} AND {_MARK.name} = {mark}"
         insert = (
-            f"INSERT INTO {self.path_of(layout.table)} AS kept ({names}) "
-            f"SELECT {names} FROM {self.stage} WHERE {which}"
+            f"INSERT INTO {self.path_of(layout.table)} AS kept ({self.listed(names)}) "
+            f"SELECT {self.listed(names)} FROM {self.stage} WHERE {which}"
         )
         if not layout.key:
             return insert
-        unchanged = {*layout.key, *layout.unreturned.get(mark or 0, ())}
-        updates = ", ".join(
-            f"{quoted} = coalesce(excluded.{quoted}, kept.{quoted})"
-            if name in layout.formats
-            else f"{quoted} = excluded.{quoted}"
-            for name, quoted in ((name, self.quoted(name)) for name in layout.names)
-            if name not in unchanged
-        )
-        action = f"UPDATE SET {updates}" if updates else "NOTHING"
+        changes = ", ".join(updates)
+        action = f"UPDATE SET {changes}{condition and ' WHERE '}{condition}" if changes else "NOTHING"
         return f"{insert} ON CONFLICT ({self.listed(layout.key)}) DO {action}"
 
     def key_problem(self, layout: Layout, existing: Set[str]) -> tuple[str, str] | None:
@@ -323,50 +356,96 @@ class Database(ABC):
             raise
         return True
 
-    def load(
-        self, layout: Layout, rows: Iterator[Values], removed: dict[str, None], *, replaces: bool
-    ) -> Loaded:
+    def load(self, layout: Layout, rows: Iterator[Values], *, replaces: bool) -> Loaded:
         """Load rows.
 
         :param layout: layout of an existing, compatible table.
-        :param removed: values of the layout's `removal_key` whose rows are deleted; filled while the rows are read, and
-            complete after the last row.
         :param replaces: whether the table's existing rows are deleted, if there are new rows.
+        :raises TableError: a row has versions of another source.
         """
         table = self.path_of(layout.table)
         names = self.listed(layout.names)
-        staged, marks = layout, set[int]()
-        if layout.unreturned:
+        staged = layout
+        if layout.has_marks:
             staged = replace(layout, columns=(*layout.columns, _MARK))
             names += f", CAST(0 AS bigint) AS {_MARK.name}"
-            rows = _noted(rows, marks)
         self.execute(
             f"CREATE TEMPORARY TABLE {self.stage}{self.stage_ends} AS SELECT {names} FROM {table} WHERE 1 = 0"
         )
         count = self.fill_stage(staged, rows)
         loaded = Loaded()
-        if removed and layout.removal_key is not None:
-            column = self.quoted(layout.removal_key)
-            # The file has the page first, and its removal later.
-            count -= self.delete_pages(self.stage, column, [*removed])
-            loaded.deleted = self.delete_pages(table, column, [*removed])
+        if layout.has_versions:
+            self._check_sources(layout, replaces=replaces)
+            if not replaces:
+                loaded.outdated = self._mark_outdated(layout)
         if layout.key:
-            loaded.duplicates = self._drop_duplicates(layout)
+            loaded.duplicates = self._drop_duplicates(layout, has_outdated=loaded.outdated > 0)
         if replaces and count:
             self.execute(f"DELETE FROM {table}")
-        self._upsert_or_name(layout, sorted(marks) if any(marks) else [None])
-        self.execute(f"DROP TABLE {self.stage}")
         loaded.rows = count - loaded.duplicates
+        marks: list[int] = []
+        if layout.has_marks:
+            mark, removed = _MARK.name, f"count({REMOVED_AT})" if layout.has_versions else "0"
+            found = self.execute(
+                f"SELECT {mark}, count(*), {removed} FROM {self.stage} GROUP BY {mark} ORDER BY {mark} DESC"
+            ).fetchall()
+            current = [numbers for value, *numbers in found if value < OUTDATED]
+            loaded.removed = sum(number for _, number in current)
+            loaded.rows = sum(number for number, _ in current) - loaded.removed
+            # Outdated rows are first, as if they had been loaded first.
+            marks = [value for value, *_ in found]
+        self._upsert_or_name(layout, marks if any(marks) else [None])
+        self.execute(f"DROP TABLE {self.stage}")
         return loaded
+
+    def _check_sources(self, layout: Layout, *, replaces: bool) -> None:
+        """Check that no row that the load may change was written by another task."""
+        path, key = self.path_of(layout.table), self.quoted(layout.key[0])
+        joined = "true" if replaces else f"kept.{key} = loaded.{key}"
+        found = self.execute(
+            f"SELECT kept.{key}, kept.{SOURCE}, loaded.{SOURCE} FROM {self.stage} AS loaded, {path} AS kept "
+            f"WHERE {joined} AND kept.{SOURCE} <> loaded.{SOURCE} LIMIT 1"
+        ).fetchall()
+        for page, other, source in found:
+            raise TableError(
+                f"The row of {without_secrets(page)} in the table {layout.table} is from {other}, but the file is from "
+                f"{source}. Load the results of different tasks into different tables, or let them read different "
+                f"pages. If the task was renamed, run: UPDATE {path} SET {SOURCE} = {_literal(source)} "
+                f"WHERE {SOURCE} = {_literal(other)}"
+            )
+
+    def _mark_outdated(self, layout: Layout) -> int:
+        """Mark the rows of the temporary table of which the table has a newer version, and return their number."""
+        key, stage = self.quoted(layout.key[0]), self.stage
+        newer = (
+            f"SELECT 1 FROM {self.path_of(layout.table)} AS kept "
+            f"WHERE kept.{key} = {stage}.{key} AND kept.{VERSION} > {stage}.{VERSION}"
+        )
+        names = self.listed(layout.names)
+        outdated = f"{stage}_outdated"
+        self.execute(
+            f"CREATE TEMPORARY TABLE {outdated}{self.stage_ends} AS SELECT {names}, "
+            f"{_MARK.name} + {OUTDATED} AS {_MARK.name} FROM {stage} WHERE EXISTS ({newer}) ORDER BY {self.row_number}"
+        )
+        [[count]] = self.execute(f"SELECT count(*) FROM {outdated}").fetchall()
+        if count:
+            names = f"{names}, {_MARK.name}"
+            self.execute(f"DELETE FROM {stage} WHERE EXISTS ({newer})")
+            self.execute(
+                f"INSERT INTO {stage} ({names}) SELECT {names} FROM {outdated} ORDER BY {self.row_number}"
+            )
+        self.execute(f"DROP TABLE {outdated}")
+        return int(count)
 
     def upsert(self, layout: Layout, marks: Sequence[int | None], which: str = "true") -> None:
         """Upsert rows of the temporary table, and check all constraints, also deferred ones where possible.
 
-        :param marks: see `upsert_statement`; None: all rows.
+        :param marks: see `upsert_statements`; None: all rows.
         :param which: a condition of the rows.
         """
         for mark in marks:
-            self.execute(self.upsert_statement(layout, mark, which))
+            for statement in self.upsert_statements(layout, mark, which):
+                self.execute(statement)
 
     def _upsert_or_name(self, layout: Layout, marks: Sequence[int | None]) -> None:
         """Upsert all rows; if the table rejects one, find it."""
@@ -415,23 +494,29 @@ class Database(ABC):
             return True
         return False
 
-    def _drop_duplicates(self, layout: Layout) -> int:
-        """Leave one row of each key in the temporary table, and return the number of the others."""
-        key, number, stage = self.listed(layout.key), self.row_number, self.stage
+    def _drop_duplicates(self, layout: Layout, *, has_outdated: bool) -> int:
+        """Leave one row of each key in the temporary table, and return the number of the others.
+
+        :param has_outdated: whether some rows are outdated. Each key then has one of these, too.
+        """
+        number, stage = self.row_number, self.stage
+        key = self.listed(layout.key) + (f", {_MARK.name} >= {OUTDATED}" if has_outdated else "")
         [[duplicates]] = self.execute(
             f"SELECT count(*) - (SELECT count(*) FROM (SELECT 1 FROM {stage} GROUP BY {key}) AS keys) FROM {stage}"
         ).fetchall()
         if not duplicates:
             return 0
         # As if each item were loaded separately: the last one wins, but for what its page did not return.
-        marks = [f"min({_MARK.name}) OVER (PARTITION BY {key}) AS {_MARK.name}"] if layout.unreturned else []
+        newest = f"{VERSION} DESC, {number} DESC" if layout.has_versions else f"{number} DESC"
+        marks = [f"min({_MARK.name}) OVER (PARTITION BY {key}) AS {_MARK.name}"] if layout.has_marks else []
         several = f"({key}) IN (SELECT {key} FROM {stage} GROUP BY {key} HAVING count(*) > 1)"
         merged = f"{stage}_merged"
-        names = self.listed(layout.names) + (f", {_MARK.name}" if layout.unreturned else "")
+        names = self.listed(layout.names) + (f", {_MARK.name}" if layout.has_marks else "")
+        values = (self._last_value(name, layout, key, newest) for name in layout.names)
         self.execute(
             f"CREATE TEMPORARY TABLE {merged}{self.stage_ends} AS SELECT {names} FROM ("
-            f"SELECT {', '.join([*(self._last_value(name, layout) for name in layout.names), *marks])}, "
-            f"row_number() OVER (PARTITION BY {key} ORDER BY {number} DESC) AS webdata_age "
+            f"SELECT {', '.join([*values, *marks])}, "
+            f"row_number() OVER (PARTITION BY {key} ORDER BY {newest}) AS webdata_age "
             f"FROM {stage} WHERE {several}) AS ranked WHERE webdata_age = 1"
         )
         self.execute(f"DELETE FROM {stage} WHERE {several}")
@@ -439,17 +524,23 @@ class Database(ABC):
         self.execute(f"DROP TABLE {merged}")
         return int(duplicates)
 
-    def _last_value(self, name: str, layout: Layout) -> str:
+    def _last_value(self, name: str, layout: Layout, key: str, newest: str) -> str:
         """Return the expression of a column's value in the last row of a key that has it."""
         quoted = self.quoted(name)
         lacking = [mark for mark, names in layout.unreturned.items() if name in names]
+        if layout.has_versions and name in layout.data:
+            lacking.append(REMOVED)
         conditions = [
             *([f"{quoted} IS NULL"] if name in layout.formats else []),
-            *([f"{_MARK.name} IN ({', '.join(map(str, lacking))})"] if lacking else []),
+            *([f"{_MARK.name} % {OUTDATED} IN ({', '.join(map(str, lacking))})"] if lacking else []),
         ]
         if not conditions:
             return quoted
         return (
-            f"first_value({quoted}) OVER (PARTITION BY {self.listed(layout.key)} "
-            f"ORDER BY CASE WHEN {' OR '.join(conditions)} THEN 1 ELSE 0 END, {self.row_number} DESC) AS {quoted}"
+            f"first_value({quoted}) OVER (PARTITION BY {key} "
+            f"ORDER BY CASE WHEN {' OR '.join(conditions)} THEN 1 ELSE 0 END, {newest}) AS {quoted}"
         )
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"

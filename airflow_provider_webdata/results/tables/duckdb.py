@@ -8,7 +8,7 @@ from airflow_provider_webdata.results.tables.database import Database, Existing,
 from airflow_provider_webdata.results.tables.errors import is_rejection
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping
 
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.tables.layout import Layout, TableName
@@ -96,9 +96,3 @@ class DuckDB(Database):
             self.execute(f"INSERT INTO {self.stage} SELECT * FROM {name}")
         finally:
             self.connection.unregister(name)
-
-    def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
-        [[deleted]] = self.execute(
-            f"DELETE FROM {table} WHERE {column} IN (SELECT unnest(?))", ([*urls],)
-        ).fetchall()
-        return int(deleted)

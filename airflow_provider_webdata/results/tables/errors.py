@@ -33,8 +33,8 @@ _STATES: Mapping[str, str] = {
     "3D000": "Correct the database's name in the connection, or create the database, then clear the task",
     "40001": "Another session changed the same rows. Wait until it ends, then clear the task",
     "40P01": "Another session changed the same rows. Wait until it ends, then clear the task",
-    "54000": "An index of PostgreSQL holds values of up to about 2,700 bytes. Leave the page out of the file, or set a "
-    "shorter key; if the index is not the key's, drop it, or omit its column from columns. Then clear the task",
+    "54000": "An index of PostgreSQL holds values of up to about 2,700 bytes. Drop the index, or omit its column from "
+    "columns. Then clear the task",
     "53100": "Free space on the database's server, then clear the task",
     "53300": "End other sessions, or raise max_connections, then clear the task",
     "55P03": "Another session locks the table. End it, or raise lock_timeout, then clear the task",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.results.columns import SOURCE, VERSION
 from airflow_provider_webdata.results.tables.errors import TableError
 
 if TYPE_CHECKING:
@@ -31,7 +32,8 @@ def fit(
     """
     folded, table = database.folded, made.table
     known = {folded(name): column for name, column in existing.items()}
-    loaded = {*map(folded, made.names)}
+    # The row of a removed page has no other values.
+    given = {*map(folded, (*made.key, VERSION, SOURCE) if made.has_versions else made.names)}
     missing = [column for column in made.columns if folded(column.name) not in known]
     problems: list[str] = []
     retyped: list[TableColumn] = []
@@ -47,9 +49,10 @@ def fit(
         retyped.append(column)
         is_fixable &= database.retypes_keys or not there.is_key
     for name, there in existing.items():
-        if not there.required or folded(name) in loaded:
+        if not there.required or folded(name) in given:
             continue
-        problems.append(f"the column {name!r} must not be null, but the file has no values for it")
+        lacking = "rows of removed pages have" if made.has_versions else "the file has"
+        problems.append(f"the column {name!r} must not be null, but {lacking} no values for it")
         nullable.append(name)
         is_fixable &= database.drops_not_null and not there.is_key
     key_problem = database.key_problem(made, known.keys())

@@ -7,16 +7,19 @@ import json
 import zlib
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.results.changes.pages import CHANGES
 from airflow_provider_webdata.results.columns import CHANGES as RUN_COLUMNS
 from airflow_provider_webdata.results.columns import (
     EXTRA,
+    OF_A_RUN,
+    REMOVED_AT,
+    SOURCE,
     TABLES,
+    VERSION,
     Column,
     columns_of,
     kind_of_names,
@@ -24,7 +27,6 @@ from airflow_provider_webdata.results.columns import (
 )
 from airflow_provider_webdata.results.files.formats import format_of, is_compressed
 from airflow_provider_webdata.results.files.storage import storage_error, storage_errors, storage_path
-from airflow_provider_webdata.results.pages.urls import is_canonical
 from airflow_provider_webdata.results.result_schema import ERRORS
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.layout import url_column
@@ -38,25 +40,20 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import ColumnType
     from airflow_provider_webdata.results.result_schema import ResultSchema
 
-_LINK = frozenset({"url", "title", "description", "change", "page"})
+_LINK = frozenset({"url", "title", "description", *OF_A_RUN})
 _FLAT = frozenset({"id", "text", "digest"})
+_EMITTED = frozenset(OF_A_RUN) - {REMOVED_AT}
 _OF_A_PAGE = frozenset({"sourceURL", "statusCode", "scrapeId"})
 # Number of items from which the kind is detected.
 _PROBE = 100
 _DAMAGE = (ValueError, EOFError, gzip.BadGzipFile, zlib.error)
 
 
-@dataclass(frozen=True)
-class Removed:
-    """A removed page.
-
-    :param known_by: values of the file's columns, each of which identifies the page's row.
-    """
-
-    known_by: Mapping[str, str]
-
-
 Row = dict[str, Any]
+
+
+class Removed(Row):
+    """The row of a removed page: `page`, and the columns of versions."""
 
 
 class ResultsFile:
@@ -66,9 +63,8 @@ class ResultsFile:
     :param kind: kind of the items, see `results.columns.columns_of`; None: detected from the items, or from the names
         of the columns.
     :param schema: schema by which the items were validated; its properties become columns.
-    :ivar columns: columns of the rows; empty if unknown, because the file has no items.
-    :ivar read: number of items that were read for a load, without removed pages.
-    :ivar failed: number of these whose page failed.
+    :ivar columns: columns of the rows, with those of a task with `changes`; empty if unknown, because the file has no
+        items.
     :raises TableError: the file does not exist, or is not a results file.
     """
 
@@ -80,8 +76,6 @@ class ResultsFile:
     ) -> None:
         self.url = url
         self.columns: tuple[Column, ...] = ()
-        self.read = 0
-        self.failed = 0
         self._kind = kind
         self._schema = schema
         self._fields: frozenset[str] = frozenset()
@@ -174,24 +168,27 @@ class ResultsFile:
             kind = "generic"
         if kind is not None:
             self.columns = columns_of(kind) if self._schema is None else self._schema.columns(kind)
-        # A generic item may have its own key of this name.
-        has_changes = kind != "generic"
-        return self._rows_of(chain(first, items), has_changes=has_changes)
+        of_changes = are_of_changes(first)
+        if of_changes:
+            self.columns += RUN_COLUMNS
+        return self._rows_of(chain(first, items), of_changes=of_changes)
 
-    def _rows_of(self, items: Iterable[Any], *, has_changes: bool) -> Iterator[Row | Removed]:
-        # A generic item may have its own fields of these names.
-        known = url_column([column.name for column in self.columns]) if has_changes else None
-        made = row_maker(self.columns)
+    def _rows_of(self, items: Iterable[Any], *, of_changes: bool) -> Iterator[Row | Removed]:
+        # An item's own field with the name of another one of a run is data.
+        of_run = RUN_COLUMNS if of_changes else ()
+        made = row_maker(tuple(column for column in self.columns if column not in of_run))
+        tags: Row = {}
         for number, item in enumerate(items, 1):
-            of_run: Row = {}
-            if isinstance(item, Mapping):
-                if MARK in item:
+            if of_changes:
+                if isinstance(item, Mapping) and MARK in item:
                     yield self._removed(item, number)
                     continue
-                if has_changes:
-                    self._check_unmarked(item, number)
-                    of_run = _of_run(item)
-                    item = {name: value for name, value in item.items() if name not in of_run}
+                if not _is_of_changes(item):
+                    raise TableError(
+                        f"path: item {number} of {self.url} is not of a task with changes, but those before it are"
+                    )
+                tags = {column.name: item.get(column.name) for column in of_run if column.name in _EMITTED}
+                item = {name: value for name, value in item.items() if name not in _EMITTED}
             values = made(item)
             for name in self._fields:
                 if values[name] is None and isinstance(item, Mapping) and item.get(name) is not None:
@@ -199,40 +196,56 @@ class ResultsFile:
                         f"columns: item {number} of {self.url} has a {name!r} of another type than the first {_PROBE} "
                         "items; declare it in result_schema"
                     )
-            values.update(of_run)
-            yield _known_by(values, known)
+            values.update(tags)
+            yield _with_source_url(values)
 
     def _rows_of_columns(self, rows: Iterable[Row]) -> Iterator[Row | Removed]:
-        known = url_column([column.name for column in self.columns])
+        if not any(column.name == VERSION for column in self.columns):
+            yield from map(_with_source_url, rows)
+            return
         for number, values in enumerate(rows, 1):
             # Fields without a column, such as the tombstone's mark, are in `extra`.
             extra = values.get(EXTRA.name) or ""
-            item = json.loads(extra) if MARK in extra else None
-            if isinstance(item, Mapping) and MARK in item:
-                yield self._removed({**values, **item}, number)
+            if MARK in extra and isinstance(item := json.loads(extra), Mapping) and MARK in item:
+                yield self._removed(values, number)
                 continue
-            # Only a manifest has this column.
-            self._check_unmarked(values, number)
-            yield _known_by(values, known)
+            # Only a removed page has it.
+            values[REMOVED_AT] = None
+            yield _with_source_url(values)
 
     def _removed(self, item: Mapping[str, Any], number: int) -> Removed:
-        column = url_column([column.name for column in TABLES.get(str(item[MARK]), ())])
-        if column is None or not isinstance(item.get("url"), str):
+        row = Removed({name: item.get(name) for name in OF_A_RUN if name != "change"})
+        if type(row[VERSION]) is not int or not all(
+            isinstance(row[name], str) for name in ("page", REMOVED_AT, SOURCE)
+        ):
             raise TableError(
-                f"path: item {number} of {self.url} is a tombstone of an unknown kind ({MARK}: {item[MARK]!r}); "
-                "upgrade this package on the workers, or rerun the task that wrote the file"
+                f"path: item {number} of {self.url} is a removed page of an unknown form; upgrade this package on the "
+                "workers, or rerun the task that wrote the file"
             )
-        known_by = {"id": item.get("id"), column: item["url"]}
-        return Removed({name: value for name, value in known_by.items() if isinstance(value, str)})
+        return row
 
-    def _check_unmarked(self, item: Mapping[str, Any], number: int) -> None:
-        """Check that an item without a mark is not a removed page that something else wrote."""
-        if item.get("change") == "removed" and self._kind != "generic":
-            raise TableError(
-                f'path: item {number} of {self.url} has "change": "removed" but not the tombstone mark {MARK}. Rows '
-                "are deleted only for marked items. If an older version wrote the file, rerun its task; if the field "
-                "is part of the data, set kind='generic'"
-            )
+
+def are_of_changes(items: Sequence[Any]) -> bool:
+    """Return whether a task with `changes` wrote these items, the first ones of a file."""
+    if not items or not all(
+        isinstance(item, Mapping) and (MARK in item or _is_of_changes(item)) for item in items
+    ):
+        return False
+    # Other items may have a field `change`. Of a task with `changes`, failed pages may be the only ones.
+    return any(MARK in item or VERSION in item for item in items) or all(map(_is_failed, items))
+
+
+def _is_of_changes(item: Any) -> bool:
+    if not isinstance(item, Mapping) or item.get("change") not in CHANGES:
+        return False
+    if VERSION not in item:
+        return item["change"] in ("failed", "new")
+    return type(item[VERSION]) is int and all(isinstance(item.get(name), str) for name in ("page", SOURCE))
+
+
+def _is_failed(item: Mapping[str, Any]) -> bool:
+    metadata = item.get("metadata")
+    return item["change"] == "failed" and isinstance(metadata, Mapping) and site_failed(metadata)
 
 
 def kind_of(items: Sequence[Any]) -> str | None:
@@ -265,18 +278,8 @@ def _is_of_a_page(item: Any) -> bool:
     return is_page or "json" in item or MARK in item
 
 
-def _of_run(item: Mapping[str, Any]) -> Row:
-    """Return the fields that a manifest added to an item; empty if these fields are part of the data."""
-    page = item.get("page")
-    if item.get("change") not in CHANGES or not (page is None or is_canonical(page, url_of(item))):
-        return {}
-    return {name: item[name] for name in ("change", "page") if name in item}
-
-
-def _known_by(values: Row, known: str | None) -> Row:
-    if known is not None and values.get("page"):
-        values[known] = values["page"]
-    elif known == "source_url" and values["source_url"] is None:
+def _with_source_url(values: Row) -> Row:
+    if "source_url" in values and values["source_url"] is None and "page_url" not in values:
         values["source_url"] = values.get("url")
     return values
 

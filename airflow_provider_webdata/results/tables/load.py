@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowException
 
-from airflow_provider_webdata.common.arguments import as_list, removal_limit
+from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.links import docs_link
-from airflow_provider_webdata.results.columns import type_of_values
+from airflow_provider_webdata.results.columns import SOURCE, VERSION, type_of_values
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
 from airflow_provider_webdata.results.tables.errors import TableError, database_errors
 from airflow_provider_webdata.results.tables.fit import fit
 from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
-from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, OF_A_RUN, layout
+from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, layout
 from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
-from airflow_provider_webdata.results.tables.returned import FAILED, PARTIAL, has_failed, parts_of
+from airflow_provider_webdata.results.tables.returned import FAILED, PARTIAL, REMOVED, has_failed, parts_of
 from airflow_provider_webdata.results.tables.sqlite import SQLite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from airflow_provider_webdata.results.columns import Column
     from airflow_provider_webdata.results.tables.database import Database, Values
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 _DATABASES: Mapping[str, type[Database]] = {"postgres": PostgreSQL, "sqlite": SQLite, "duckdb": DuckDB}
 """The databases by the type of their connections."""
+
+_OTHER_KEY = "Set another key, or use mode='replace' without a key"
 
 
 def hook_of(connection: Any) -> Any:
@@ -144,6 +147,34 @@ class Source:
         )
 
 
+@dataclass(frozen=True)
+class Siblings:
+    """The other loads of a DAG run that append rows by the same task.
+
+    :param beginning: the beginning of their `load_id`.
+    :param former: returns those whose task instances do not exist any more.
+    """
+
+    beginning: str
+    former: Callable[[Sequence[str]], Sequence[str]]
+
+
+@dataclass
+class Tally:
+    """What a load reads from its files.
+
+    :param items: number of items, without removed pages.
+    :param failed_pages: number of these whose page failed, and is not loaded.
+    :param long_keys: number of these that are not loaded because their key is too long.
+    :param long_key: the first of these keys.
+    """
+
+    items: int = 0
+    failed_pages: int = 0
+    long_keys: int = 0
+    long_key: str = ""
+
+
 def load_files(
     database: Database,
     source: Source,
@@ -151,92 +182,103 @@ def load_files(
     *,
     create_table: bool = True,
     add_columns: bool = False,
-    max_removed: float | None = None,
-) -> Loaded:
+    complete: Collection[str] = (),
+    siblings: Siblings | None = None,
+) -> tuple[Loaded, Tally]:
     """Load files of one kind into a table, in one transaction; the table is unchanged if anything fails.
 
     :param database: the database, closed afterwards.
     :param create_table: whether a missing table is created.
     :param add_columns: whether missing columns are added to the table.
-    :param max_removed: maximum rows of removed pages to delete, see `removal_limit`; if there are more, no row is
-        deleted.
+    :param complete: paths of files with versions that have all pages, not only those that changed.
+    :param siblings: the loads whose rows are deleted if their task instances do not exist any more.
     :raises TableError: a file is not a results file, the table is incompatible, or the database rejects a row.
     :raises LoadError: the database failed.
     """
-    table, replace = source.table, source.replace
+    table = source.table
     done: list[str] = []
-
-    def load(*, delete: bool) -> Loaded:
-        done.clear()
-        with source.open() as files, _transaction(database, table):
-            made = source.layout(files)
-            existing = database.existing(table)
-            stamp = dict(source.stamp or {})
-            if stamp and {LOAD_ID, LOADED_AT} <= existing.keys():
-                again, first = database.delete_load(table, stamp[LOAD_ID])
-                if first is not None:
-                    # A repeated load produces the same table.
-                    stamp[LOADED_AT] = first
-                    done.append(f"Replaced {again} rows that this load had appended at {first}")
-            if made is None:
-                return Loaded()
+    loaded, tally = Loaded(), Tally()
+    with closing(database.connection), source.open() as files, _transaction(database, table):
+        made = source.layout(files)
+        existing = database.existing(table)
+        stamp = dict(source.stamp or {})
+        if stamp and {LOAD_ID, LOADED_AT} <= existing.keys():
+            done += _delete_appended(database, table, stamp, siblings)
+        if made is not None:
             database.check_names(made)
-            if existing:
-                done.extend(fit(database, made, existing, add_columns=add_columns))
-            else:
-                statement = database.create_statement(made)
-                if not create_table:
-                    raise TableError(
-                        f"The table {table} does not exist, and create_table=False; create it, for example with: "
-                        f"{statement}"
-                    )
-                database.execute(statement)
-                done.append(f"Created the table {table} with {len(made.columns)} columns")
-            removed: dict[str, None] = {}
-            rows = values_of(files, made, removed, delete=delete)
-            if stamp:
-                ending, place = tuple(stamp.values()), len(made.columns) - len(stamp)
-                # A mark follows the columns.
-                rows = ((*values[:place], *ending, *values[place:]) for values in rows)
-            loaded = database.load(made, rows, removed, replaces=replace)
-            # A replaced table has only the file's rows anyway.
-            if loaded.deleted and not (replace and loaded.rows):
-                [[left]] = database.execute(f"SELECT count(*) FROM {database.path_of(table)}").fetchall()
-                known = int(left) + loaded.deleted
-                if loaded.deleted > (most := removal_limit(max_removed, known)):
-                    raise _TooManyDeletesError(loaded.deleted, known, most)
+            rows = values_of(files, made, tally, removed=not source.replace, max_bytes=database.max_key_bytes)
+            if first := [*islice(rows, 1)]:
+                if not stamp:
+                    _check_versions(database, made, existing, source.paths)
+                if made.has_versions and source.replace:
+                    _check_complete(files, complete)
+                if existing:
+                    done += fit(database, made, existing, add_columns=add_columns)
+                else:
+                    done.append(_create(database, made, create_table=create_table))
+                rows = chain(first, rows)
+                if stamp:
+                    ending, place = tuple(stamp.values()), len(made.columns) - len(stamp)
+                    # A mark follows the columns.
+                    rows = ((*values[:place], *ending, *values[place:]) for values in rows)
+                loaded = database.load(made, rows, replaces=source.replace)
             loaded.columns = {column.name: column.type for column in made.columns}
-            loaded.items = sum(file.read for file in files)
-            loaded.failed_pages = sum(file.failed for file in files)
-            return loaded
-
-    with closing(database.connection):
-        try:
-            loaded = load(delete=True)
-        except _TooManyDeletesError as error:
-            warn_held_back(log, table, *error.args)
-            # The transaction was rolled back. The number of rows to delete is known only after the delete.
-            loaded = load(delete=False)
-            loaded.held_back = error.args[0]
     for change in done:
         log.info("%s", change)
-    return loaded
+    return loaded, tally
 
 
-def warn_held_back(log: Any, table: TableName, count: int, known: int, most: int) -> None:
-    """Warn that no row is deleted, because `count` of `known` rows exceed the limit `most`."""
-    log.warning(
-        "No row is deleted: %d of %d rows of %s belong to removed pages, but max_removed allows %d",
-        *(count, known, table, most),
-    )
-    log.warning(
-        "Check the site and the files. If the pages are gone, raise max_removed and clear this load: later files "
-        "do not mark them again"
-    )
+def _delete_appended(
+    database: Database, table: TableName, stamp: dict[str, str], siblings: Siblings | None
+) -> Iterator[str]:
+    """Delete the rows of earlier attempts, whose time is kept, and of former instances; yield what was done."""
+    again, first = database.delete_load(table, stamp[LOAD_ID])
+    if first is not None:
+        # A repeated load produces the same table.
+        stamp[LOADED_AT] = first
+        yield f"Replaced {again} rows that this load had appended at {first}"
+    if siblings is None:
+        return
+    others = [one for one in database.loads(table, siblings.beginning) if one != stamp[LOAD_ID]]
+    for load_id in siblings.former(others) if others else ():
+        count, _ = database.delete_load(table, load_id)
+        yield f"Deleted {count} rows of {load_id}, whose task instance does not exist any more"
 
 
-class _TooManyDeletesError(Exception):
-    """A load would delete too many rows. The arguments are the rows to delete, all rows, and the limit."""
+def _create(database: Database, made: Layout, *, create_table: bool) -> str:
+    statement = database.create_statement(made)
+    if not create_table:
+        raise TableError(
+            f"The table {made.table} does not exist, and create_table=False; create it, for example with: {statement}"
+        )
+    database.execute(statement)
+    return f"Created the table {made.table} with {len(made.columns)} columns"
+
+
+def _check_versions(
+    database: Database, made: Layout, existing: Collection[str], paths: Sequence[str]
+) -> None:
+    """Check that rows without versions do not replace rows that have them."""
+    if made.has_versions or not {VERSION, SOURCE} <= {*map(database.folded, existing)}:
+        return
+    path = database.path_of(made.table)
+    query = f"SELECT {SOURCE} FROM {path} WHERE {VERSION} IS NOT NULL LIMIT 1"
+    for [other] in database.execute(query).fetchall():
+        raise TableError(
+            f"The table {made.table} has rows with versions, from {other}, but {paths[0]} is of a task without changes "
+            "and could replace newer rows. Set changes in that task, or load its file into another table. To begin a "
+            f"new table without versions, run: {database.rename_statement(made.table)}"
+        )
+
+
+def _check_complete(files: Sequence[ResultsFile], complete: Collection[str]) -> None:
+    for file in files:
+        if file.columns and file.url not in complete:
+            raise TableError(
+                f"mode='replace' would delete the rows of unchanged pages: the XComs of the tasks directly upstream do "
+                f"not show that {file.url} has all pages. Use mode='upsert', or set Changes(emit='all') in the task "
+                "that writes the file, and set it directly upstream"
+            )
 
 
 @contextmanager
@@ -264,9 +306,13 @@ def columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
     if not known:
         return ()
     first, *others = known
-    # Files of items may also have the fields of a run.
-    names = {*OF_A_RUN, *(column.name for column in first.columns)}
+    names = {column.name for column in first.columns}
     for other in others:
+        found = {column.name for column in other.columns}
+        if (VERSION in found) != (VERSION in names):
+            raise TableError(
+                f"path: of {first.url} and {other.url}, only one is of a task with changes; load them separately"
+            )
         if more := [column.name for column in other.columns if column.name not in names]:
             raise TableError(
                 f"path: {other.url} has the column {more[0]!r}, but {first.url} does not; load only files of one kind "
@@ -276,45 +322,40 @@ def columns_of_all(files: Sequence[ResultsFile]) -> tuple[Column, ...]:
 
 
 def values_of(
-    files: Sequence[ResultsFile], made: Layout, removed: dict[str, None], *, delete: bool
+    files: Sequence[ResultsFile],
+    made: Layout,
+    tally: Tally,
+    *,
+    removed: bool,
+    max_bytes: int | None = None,
 ) -> Iterator[Values]:
     """Yield the rows of files with values in the layout's order, without those of `stamps`, and their mark, if any.
 
-    Rows of removed and failed pages are omitted. A search result whose page failed has no values of the page. `removed`
-    is complete after the last row.
+    Rows of failed pages are omitted. A search result whose page failed has no values of the page.
 
-    :param removed: filled with the values of the layout's `removal_key` whose rows are deleted.
-    :param delete: whether rows of removed pages are deleted.
+    :param tally: counts the items that were read.
+    :param removed: whether removed pages have rows, if the layout has versions.
+    :param max_bytes: maximum size of a key; rows with a longer one are omitted.
     """
     columns = [column for column in made.columns if column.name not in made.stamps]
     sources = [column.source for column in columns]
     names = {column.name: column.source for column in columns}
     key = [names[name] for name in made.key if name in names]
-    known = None if made.removal_key is None else names[made.removal_key]
     for file in files:
         parts = parts_of({column.name for column in file.columns})
         for number, row in enumerate(file.rows(), 1):
             if isinstance(row, Removed):
-                # Appended rows are history.
-                if made.stamps:
-                    continue
-                value = None if known is None else row.known_by.get(known)
-                # Without a key, the files replace the table, so no row is deleted by a column.
-                if key and value is None:
-                    by = " or ".join(row.known_by)
-                    raise TableError(
-                        f"key: item {number} of {file.url} identifies a removed page by its {by}, but the key is "
-                        f"{', '.join(key)}. Rows are deleted only by key. Use {by} in key, and load only files of one "
-                        "kind"
-                    )
-                if delete and value is not None:
-                    removed[value] = None
+                if made.has_versions and removed:
+                    yield (*map(row.get, sources), REMOVED)
                 continue
-            file.read += 1
+            tally.items += 1
             mark = 0
+            if made.has_versions and row["change"] == "failed":
+                tally.failed_pages += 1
+                continue
             if parts is not None:
                 if has_failed(row):
-                    file.failed += 1
+                    tally.failed_pages += 1
                     if not parts.page or not parts.of_failed.isdisjoint(key):
                         continue
                     row.update(dict.fromkeys(parts.of_failed))
@@ -323,12 +364,17 @@ def values_of(
                     mark = PARTIAL
             for name in key:
                 if row.get(name) is None:
-                    raise TableError(
-                        f"key: item {number} of {file.url} has no {name}. Set another key, or use mode='replace' "
-                        "without a key"
-                    )
-            # The page reappeared after its removal.
-            if removed and known is not None:
-                removed.pop(row.get(known), None)  # type: ignore[arg-type]
+                    remedy = "use mode='append'" if made.has_versions else _OTHER_KEY
+                    raise TableError(f"key: item {number} of {file.url} has no {name}. {remedy}")
             values = tuple(map(row.get, sources))
-            yield (*values, mark) if made.unreturned else values
+            if max_bytes is not None and _is_longer([row[name] for name in key], max_bytes):
+                tally.long_keys += 1
+                tally.long_key = tally.long_key or made.key_of(values)
+                continue
+            yield (*values, mark) if made.has_marks else values
+
+
+def _is_longer(key: Sequence[Any], most: int) -> bool:
+    texts = [value for value in key if isinstance(value, str)]
+    # A character has at most four bytes.
+    return sum(map(len, texts)) * 4 > most and sum(len(text.encode()) for text in texts) > most

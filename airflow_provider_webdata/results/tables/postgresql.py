@@ -84,6 +84,8 @@ class PostgreSQL(Database):
     mark = "%s"
     reserved = frozenset({"ctid", "cmax", "cmin", "tableoid", "xmax", "xmin"})
     row_number = "ctid"
+    # An entry of an index has at most 2,704 bytes, with its headers.
+    max_key_bytes = 2_600
     retypes_keys = True
     stage_ends = " ON COMMIT DROP"
 
@@ -172,16 +174,6 @@ class PostgreSQL(Database):
         super().upsert(layout, marks, which)
         # At the commit, no row could be named.
         self.execute("SET CONSTRAINTS ALL IMMEDIATE")
-
-    def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
-        gone = f"{self.stage}_removed"
-        self.execute(f"CREATE TEMPORARY TABLE IF NOT EXISTS {gone} (url text) ON COMMIT DROP")
-        self.execute(f"TRUNCATE {gone}")
-        self._copy(gone, ((url,) for url in urls))
-        deleted: int = self.execute(
-            f"DELETE FROM {table} WHERE {column} IN (SELECT url FROM {gone})"
-        ).rowcount
-        return deleted
 
     def cursor(self) -> Any:
         # Rows must be tuples, even if the connection's settings specify another cursor.

@@ -20,6 +20,12 @@ PARTIAL = 1
 FAILED = 2
 """Mark of a search result whose page failed."""
 
+REMOVED = 3
+"""Mark of a removed page, whose row has only the columns of versions."""
+
+OUTDATED = 4
+"""Added to the mark of a row if the table has a newer version of it."""
+
 _FLAT = frozenset({"id", "title", "text", "metadata", "digest"})
 _PAGE = frozenset({"source_url", "status_code", "page_error"})
 

@@ -87,10 +87,3 @@ class SQLite(Database):
         cursor = self.connection.executemany(f"INSERT INTO {self.stage} VALUES ({marks})", rows)
         count: int = cursor.rowcount
         return max(count, 0)
-
-    def delete_pages(self, table: str, column: str, urls: Sequence[str]) -> int:
-        cursor = self.connection.executemany(
-            f"DELETE FROM {table} WHERE {column} = ?", ((url,) for url in urls)
-        )
-        count: int = cursor.rowcount
-        return max(count, 0)

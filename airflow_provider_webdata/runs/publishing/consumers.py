@@ -75,14 +75,16 @@ class Consumers:
     """The tasks downstream of a task in its DAG run.
 
     :param loads: ids of the tasks downstream that load the task's file into a table.
+    :ivar environment: name of this Airflow.
+    :ivar token: token of this run in snapshots.
     """
 
     def __init__(self, context: Context, loads: Collection[str] = ()) -> None:
         self._ti: Any = context["ti"]
         self._index: int = -1 if self._ti.map_index is None else self._ti.map_index
-        self._environment = environment()
+        self.environment = environment()
         self._tasks = [*_downstream(self._ti.task, loads)]
-        self.token = token_of(self._environment, self._ti.run_id, self._index)
+        self.token = token_of(self.environment, self._ti.run_id, self._index)
 
     def emitter(self) -> Emitter | None:
         """Return this run with the tasks that will read its file; None if no task will.
@@ -96,7 +98,7 @@ class Consumers:
             if not waiting:
                 return None
             tasks = [task.task_id for task in waiting]
-        return Emitter(self._environment, self._ti.run_id, self._index, tasks)
+        return Emitter(self.environment, self._ti.run_id, self._index, tasks)
 
     def consumed(self, emitters: Mapping[str, Emitter]) -> set[str]:
         """Return the tokens of the runs whose files were consumed.
@@ -106,7 +108,7 @@ class Consumers:
         return {
             token
             for token, one in emitters.items()
-            if one.environment == self._environment and self._has_consumed(one)
+            if one.environment == self.environment and self._has_consumed(one)
         }
 
     def _has_consumed(self, emitter: Emitter) -> bool:

@@ -37,7 +37,7 @@ from airflow_provider_webdata.results.changes.pages import (
     version_after,
 )
 from airflow_provider_webdata.results.changes.snapshots import SnapshotFolder
-from airflow_provider_webdata.results.changes.spool import Spool, SpooledItem
+from airflow_provider_webdata.results.changes.spool import Spool
 from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.paths import check_path, warn_if_relative
@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.runs.publishing.step import Results
 
 _SLUG_CHARACTERS = 40
+# The flags of an item: the number of its change, and whether it is emitted.
+_NEW, _FAILED = CHANGES.index("new"), CHANGES.index("failed")
 _EMITTED = 0x10
 _WHY: Mapping[Again, str] = {
     "repeated": "this run emitted them before",
@@ -142,15 +144,15 @@ class DetectChanges(Step):
         check_path("changes", str(folder))
         warn_if_relative("changes", str(folder))
         check_folder(self.folder.url)
-        with self.folder.opened():
-            pass
+        with self.folder.opened() as state:
+            state.check()
 
     @contextmanager
     def known(self) -> Iterator[KnownPages]:
         """Open the pages of earlier runs."""
         with self.folder.opened() as state:
             consumed = self.consumers.consumed(state.emitters)
-            yield KnownPages(state.pages, self.consumers.token, consumed)
+            yield KnownPages(state.pages, self.consumers.environment, self.consumers.token, consumed)
 
     def record_listed(self, keys: Iterable[str]) -> int:
         """Record that the site lists known pages that the run does not request, and return their number.
@@ -158,14 +160,15 @@ class DetectChanges(Step):
         The worker that gets the run's results may be another one, without the list.
         """
         with FoundPages() as found, self.folder.opened() as state, self.folder.draft() as draft:
-            if not (number := found.add_listed(keys)):
+            found.add_listed(keys)
+            if not len(found):
                 return 0
             facts = self._facts(state, is_complete=False)
             pairs = ((known, one) for known, one in joined(state.pages(), found.sorted()) if one is not None)
             outcomes = (compared(*pair, facts) for pair in pairs)
             draft.write(outcome.page for outcome in outcomes if outcome is not None)
             draft.publish(None, state.emitters)
-            return number
+            return len(found)
 
     def count_listed(self) -> int:
         """Return the number of pages that an earlier attempt of this run has recorded as listed."""
@@ -183,33 +186,36 @@ class DetectChanges(Step):
     def _emitted(self, results: Results) -> Iterator[Any]:
         spool = self._open.enter_context(Spool())
         found = self._open.enter_context(FoundPages())
-        compare, read = compared_by(self.changes.compare, results.kind), 0
+        compare, flags = compared_by(self.changes.compare, results.kind), self._flags
         for item in results.items:
             key, has_failed = self._identified(item, results)
-            number = spool.add(SpooledItem(key, has_failed, item))
-            if key is not None and not has_failed:
-                read += 1
-                found.add(key, digest(item, compare, results.kind), number, self._fetched(item))
-        self._pages = spool.count + results.known
-        is_complete = bool(read or results.known) and _is_complete(results, spool.count)
+            spool.add(key, item)
+            if has_failed or key is None:
+                flags.append(_FAILED if has_failed else _NEW | _EMITTED)
+                self._counts["failed" if has_failed else "new"] += 1
+            else:
+                found.add(key, digest(item, compare, results.kind), len(flags), self._fetched(item))
+                flags.append(0)
+        self._pages = len(flags) + results.known
+        is_complete = bool(len(found) or results.known) and _is_complete(results, len(flags))
         comparison = self._comparison = self._compare(results, found, is_complete=is_complete)
-        self._flags, removed = bytearray(spool.count), list[Page]()
+        removed: list[Page] = []
         self._draft = self._open.enter_context(self.folder.draft())
         self._draft.write(self._noted(comparison.outcomes(), removed))
-        emits_all, version = self.changes.emit == "all", comparison.run.version
-        for number, (key, has_failed, item) in enumerate(spool.items()):
-            flags = self._flags[found.repeats.get(number, number)]
-            if has_failed or key is None:
-                change = "failed" if has_failed else "new"
-                self._counts[change] += 1
-                if emits_all or not has_failed:
-                    self._flags[number] = _EMITTED
-                    yield unversioned_item(item, change, key)
-            elif emits_all or (flags & _EMITTED and number not in found.repeats):
-                yield emitted_item(item, CHANGES[flags & ~_EMITTED], key, version, self.source)
+        version = comparison.run.version
+        for number, key, item in spool.items(self._is_emitted):
+            own = flags[found.repeats.get(number, number)] & ~_EMITTED
+            if key is None or own == _FAILED:
+                yield unversioned_item(item, CHANGES[own], key)
+            else:
+                yield emitted_item(item, CHANGES[own], key, version, self.source)
         for page in removed:
             yield removed_item(page, results.kind, self.source, self.moment)
         self._report()
+
+    def _is_emitted(self, number: int) -> bool:
+        is_first = number not in self._comparison.found.repeats
+        return self.changes.emit == "all" or bool(self._flags[number] & _EMITTED and is_first)
 
     def _identified(self, item: Mapping[str, Any], results: Results) -> tuple[str | None, bool]:
         """Return the key of an item, and whether its page or its call failed."""
@@ -237,6 +243,7 @@ class DetectChanges(Step):
 
     def _facts(self, state: State, *, is_complete: bool) -> RunFacts:
         return RunFacts(
+            self.consumers.environment,
             self.consumers.token,
             version_after(state.newest, time.time()),
             self.moment,
@@ -266,9 +273,8 @@ class DetectChanges(Step):
         :param items: the emitted items.
         """
         emitted = iter(items)
-        for number, flags in enumerate(self._flags):
-            is_emitted = flags & _EMITTED and number not in self._comparison.found.repeats
-            yield next(emitted) if is_emitted or self.changes.emit == "all" else None
+        for number in range(len(self._flags)):
+            yield next(emitted) if self._is_emitted(number) else None
 
     def summary(self) -> Mapping[str, Any]:
         """Return the counts."""
@@ -277,8 +283,8 @@ class DetectChanges(Step):
 
     def shortfalls(self) -> Sequence[Shortfall]:
         """Return that a run without results follows one that had some."""
-        last = self.last_count or 0
-        return [Shortfall("no_results", last, last)] if last and not self._pages else ()
+        known = self._comparison.known
+        return [Shortfall("no_results", known, known)] if known and not self._pages else ()
 
     def rejected(self) -> None:
         """Write a snapshot whose emissions no task will consume: the results may be accepted by hand."""
@@ -323,10 +329,10 @@ class DetectChanges(Step):
         )
         for why, number in self._again.items():
             log.info("%d of these were emitted before, and are again: %s", number, _WHY[why])
-        if not self._pages and self.last_count:
+        if (known := self._comparison.known) and not self._pages:
             log.warning(
-                "This run has no results, but the last one had %d. Check the site and the task's filters",
-                self.last_count,
+                "This run has no results, but earlier runs saw %d pages. Check the site and the task's filters",
+                known,
             )
 
     def verdict(self) -> None:
@@ -340,17 +346,20 @@ class KnownPages:
     """The pages of earlier runs.
 
     :param pages: yields them, sorted by key.
+    :param environment: name of this Airflow.
     :param token: token of this run.
     :param consumed: see `RunFacts`.
     """
 
     pages: Callable[[], Iterator[Page]]
+    environment: str
     token: str
     consumed: Collection[str]
 
     def is_open(self, page: Page) -> bool:
         """Return whether this run emits a page even if it is unchanged."""
-        return page.by == self.token or not (page.consumed or page.by in self.consumed)
+        is_consumed = page.consumed == self.environment or page.by in self.consumed
+        return page.by == self.token or not is_consumed
 
 
 @dataclass
@@ -358,17 +367,21 @@ class _Comparison:
     """The comparison of a run with the state.
 
     :param requested: keys of the pages that the run could see; None: all.
+    :param known: number of pages that earlier runs saw, and that are not removed, once all are compared.
     """
 
     state: State
     found: FoundPages
     run: RunFacts
     requested: Collection[str] | None
+    known: int = 0
 
     def outcomes(self) -> Iterator[tuple[Found | None, Outcome]]:
         """Yield what the run makes of each page, sorted by key."""
         requested, partly = self.requested, self.run._replace(is_complete=False)
+        self.known = 0
         for known, found in joined(self.state.pages(), self.found.sorted()):
+            self.known += known is not None and known.digest is not None
             is_expected = requested is None or known is None or known.key in requested
             if (outcome := compared(known, found, self.run if is_expected else partly)) is not None:
                 yield found, outcome

@@ -8,11 +8,9 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.common.item_urls import urls_in
-from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.files.formats import SUFFIXES
-from airflow_provider_webdata.results.files.output import OutputFile
 from airflow_provider_webdata.results.tables.items import urls_of_file
-from airflow_provider_webdata.results.tombstones import Tombstone
+from tests.support.emissions import Night
 
 A, B, LOGIN = "https://a.example/", "https://b.example/", "https://a.example/login"
 PAGES = [
@@ -29,8 +27,5 @@ FOUND = [{"url": A, "title": "a", "metadata": {"sourceURL": LOGIN, "url": LOGIN}
 def test_a_file_gives_the_urls_of_its_items(
     tmp_path: Path, suffix: str, kind: str, items: list[dict[str, Any]]
 ) -> None:
-    gone = Tombstone(kind, change="removed", page=LOGIN, url=LOGIN, lastSeen="2026-01-01T00:00:00+00:00")
-    url = f"{tmp_path}/found{suffix}"
-    with OutputFile(url, (*columns_of(kind), *CHANGES)) as file:
-        file.write([*({"change": "new", **item} for item in items), gone])
+    url = Night(1, kind=kind).emit(*items).remove(LOGIN).write(f"{tmp_path}/found{suffix}")
     assert urls_of_file(url) == urls_in(items)

@@ -30,7 +30,7 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import site_failed
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.results.columns import CHANGES, columns_of
+from airflow_provider_webdata.results.columns import columns_of
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.formats import FORMATS, SUFFIXES
 from airflow_provider_webdata.results.files.output import OutputFile
@@ -39,11 +39,11 @@ from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Database
 from airflow_provider_webdata.results.tables.errors import LoadError, TableError
 from airflow_provider_webdata.results.tables.items import ResultsFile
-from airflow_provider_webdata.results.tombstones import MARK, Tombstone
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.integration.tables.conftest import DATABASES, HOOKS, OlderPostgresHook, Target
 from tests.support.direct import TaskInstance, context_of
+from tests.support.emissions import Night
 from tests.support.examples import examples
 from tests.support.rows import row
 from tests.support.tables import each_row
@@ -76,11 +76,6 @@ def load(
 def page(number: int, text: str = "text", **more: Any) -> dict[str, Any]:
     url = f"https://river.example/{number}"
     return {"markdown": text, "metadata": {"sourceURL": url, "url": f"{url}/", "statusCode": 200}, **more}
-
-
-def gone(number: int, kind: str = "document", **more: Any) -> Tombstone:
-    url = f"https://river.example/{number}"
-    return Tombstone(kind, change="removed", page=url, url=url, lastSeen="2026-01-01T00:00:00Z", **more)
 
 
 def texts(database: Target) -> dict[int, str]:
@@ -161,12 +156,12 @@ def append(path: str, run: str, **arguments: Any) -> dict[str, Any]:
 @each_way
 @pytest.mark.parametrize("key", [None, "source_url"])
 def test_rows_are_appended_once_per_load(database: Target, written: Written, key: str | None) -> None:
-    """A repeated load replaces its own rows alone, and keeps those of removed pages."""
+    """A repeated load replaces its own rows alone."""
     for _ in range(2):
         append(written([page(1, "old"), page(2, "old")]), "first", key=key)
-    items = [page(1, "twice"), page(1, "new"), gone(2)]
+    items = [page(1, "twice"), page(1, "new")]
     assert append(written(items), "second", key=key)["loaded"] == (2 if key is None else 1)
-    assert append(written([page(1, "new"), gone(2)]), "second", key=key)["loaded"] == 1
+    assert append(written([page(1, "new")]), "second", key=key)["loaded"] == 1
     found = database.rows("pages", "run_id", "load_id", "markdown", "source_url")
     assert [(run, text, url[-1]) for run, _, text, url in found] == [
         ("first", "old", "1"),
@@ -216,7 +211,7 @@ def test_a_column_named_as_the_number_of_a_row(database: Target, tmp_path: Path)
 @everywhere_from(*SUFFIXES)
 def test_a_table_is_made_and_loaded_twice(database: Target, written: Written, end: str) -> None:
     path = written([page(1), page(2, links=["a"], unknown=7)], f"items{end}")
-    counts = {"table": "pages", "loaded": 2, "deleted": 0, "duplicates": 0, "files": 1}
+    counts = {"table": "pages", "loaded": 2, "removed": 0, "outdated": 0, "duplicates": 0, "files": 1}
     assert load(path) == counts
     first = database.rows("pages", "source_url", "url", "status_code", "markdown")
     assert first == [
@@ -231,25 +226,11 @@ def test_a_table_is_made_and_loaded_twice(database: Target, written: Written, en
     ]
 
 
-@everywhere_from(*reversed(SUFFIXES))
-def test_rows_are_upserted_and_removed_pages_deleted(database: Target, written: Written, end: str) -> None:
-    load(written([page(1), page(2), page(3), page(6)]))
-    second = [page(2, "new", change="changed"), gone(3), gone(6), gone(8), page(4, change="new")]
-    assert load(written(second, f"second{end}")) == {
-        "table": "pages",
-        "loaded": 2,
-        "deleted": 2,
-        "duplicates": 0,
-        "files": 1,
-    }
-    assert texts(database) == {1: "text", 2: "new", 4: "text"}
-
-
 @each_way
 def test_the_last_one_of_a_key_wins(database: Target, written: Written) -> None:
-    items = [page(1, "a"), page(2), page(1, "b"), page(1, "c"), page(3), gone(3), gone(4), page(4, "again")]
-    assert load(written(items)) == {"table": "pages", "loaded": 3, "deleted": 0, "duplicates": 2, "files": 1}
-    assert texts(database) == {1: "c", 2: "text", 4: "again"}
+    items = [page(1, "a"), page(2), page(1, "b"), page(1, "c")]
+    assert load(written(items)).items() >= {"loaded": 2, "duplicates": 2}.items()
+    assert texts(database) == {1: "c", 2: "text"}
 
 
 @each_way
@@ -261,137 +242,25 @@ def test_an_empty_file_changes_nothing(database: Target, written: Written) -> No
     assert texts(database) == {1: "text"}
 
 
-@each_way
-def test_removed_pages_alone_are_deleted(database: Target, written: Written) -> None:
-    assert load(written([gone(1)]))["deleted"] == 0, "no table yet"
-    load(written([page(1), page(2), page(3)]))
-    assert load(written([gone(1), gone(2), gone(7)]))["deleted"] == 2
-    assert texts(database) == {3: "text"}
-
-
 @on_sqlite
-@each_row("end", SUFFIXES)
-def test_removed_pages_alone_are_deleted_by_the_key_of_the_load(
-    database: Target, tmp_path: Path, end: str
-) -> None:
-    """Also in files of a schema; columns of the table's own that are called `url` are no key."""
-    columns = {"source_url": "seen_at", "markdown": "body", "url": "source_url"}
-    schema = ResultSchema.of(LEVEL)
-    database.query('DROP TABLE IF EXISTS "pages"')
-
-    def run(*items: Any) -> dict[str, Any]:
-        made = schema.columns("document") + CHANGES
-        with OutputFile(f"{tmp_path}/run{end}", made) as output:
-            output.write(items)
-        more = {"result_schema": LEVEL} if end.endswith(".gz") else {}
-        return load(output.url, columns=columns, max_removed=9, **more)
-
-    run(page(1, json={"name": "x"}), page(2, json={"name": "y"}))
-    database.query("""UPDATE "pages" SET source_url = 'https://river.example/1' WHERE body = 'text'""")
-    assert run(gone(1))["deleted"] == 1
-    assert database.rows("pages", "seen_at") == [("https://river.example/2",)]
-    assert run() == {"table": "pages", "loaded": 0, "deleted": 0, "duplicates": 0, "files": 1}
-
-
-URL = "https://river.example/1"
-# What a site, a model, or the service may say, as files of operators without a manifest have it.
-FORGED: list[dict[str, Any]] = [
-    {"change": "removed", "url": URL, "page": URL, "lastSeen": "x", **more}
-    for more in ({}, {MARK: "document"}, {MARK: ["document"]})
-]
-
-
-@on_sqlite
-@each_row("forged, end", [(forged, end) for forged in FORGED for end in SUFFIXES])
-def test_content_deletes_no_row(database: Target, written: Written, forged: dict[str, Any], end: str) -> None:
-    """Rows have what is a manifest's in columns; in items it may be an older version's tombstone."""
-    database.query('DROP TABLE IF EXISTS "pages"')
-    load(written([page(1), page(2)]))
-    found, extracted = page(7, **forged), {"title": "x", **forged}
-    path = written([page(3), found, page(4)], f"items{end}")
-    if FORMATS[end].columns:
-        assert load(path)["loaded"] == 3
-        assert [*texts(database)] == [1, 2, 3, 4, 7]
-        return
-    with pytest.raises(
-        TableError, match=rf"(?s)path: item 2 of {re.escape(path)} .*not the tombstone mark.*kind='generic'"
-    ):
-        load(path)
-    for alone in (found, extracted):
-        with pytest.raises(TableError, match="not the tombstone mark"):
-            load(written([alone], f"alone{end}"), "others")
-    assert [*texts(database)] == [1, 2]
-
-
-@on_sqlite
-def test_a_file_of_an_older_version_fails(database: Target, tmp_path: Path) -> None:
-    item = {"change": "removed", "page": URL, "url": URL, "lastSeen": "2026-01-01T00:00:00Z"}
-    path = f"{tmp_path}/old.parquet"
-    with OutputFile(path, columns_of("document") + CHANGES) as file:
-        file.write([item])
-    with pytest.raises(TableError, match=r"(?s)path: item 1 of .*not the tombstone mark"):
-        load(path)
-
-
-@on_sqlite
-@each_row(
-    "items, arguments, words",
-    [
-        ([gone(1)], {"key": "title"}, r"key: item 1 .*by its source_url, .*is title[\s\S]* Use source_url in key"),
-        ([gone(1)], {"key": ["title"], "mode": "replace"}, "Use source_url in key"),
-        ([gone(1)], {"columns": ["url", "markdown"]}, "key: the column 'source_url' is not loaded"),
-        ([page(1), gone(1, "link")], {"kind": "document"}, "key: item 2 .*by its url, .*is source_url"),
-        ([gone(1, "retrieval", id="7")], {"kind": "document"}, "by its id or url, .*is source_url"),
-        ([page(1), gone(1, "pages")], {}, "path: item 2 .* unknown kind .webdataTombstone: 'pages'"),
-        ([gone(1, "generic")], {"kind": "document"}, "path: item 1 .* unknown"),
-        ([gone(1, ["document"])], {}, "path: item 1 .* unknown"),
-        ([Tombstone("document", change="removed")], {}, "path: item 1 .* unknown"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_deleted_by_key_fails(
-    database: Target, written: Written, items: list[Any], arguments: dict[str, Any], words: str
-) -> None:
-    with pytest.raises(TableError, match=words):
-        load(written(items), **arguments)
-    assert tables(database) == []
-
-
-@on_sqlite
-def test_a_page_of_an_item_s_own_is_no_key(database: Target, written: Written) -> None:
-    """Extracted objects may have fields that are called like those of a manifest."""
+def test_fields_of_an_item_s_own_are_data(database: Target, written: Written) -> None:
+    """Extracted objects may have fields that are called like those of a task with changes."""
+    url = "https://river.example/1"
     items = [
-        {"url": f"{URL}?utm_source=x", "title": "a", "change": "new", "page": URL},
-        {"url": "https://river.example/2", "title": "b", "change": "new", "page": URL},
-        {"url": "https://river.example/3", "title": "c", "change": "new", "page": 3, "lastSeen": "x"},
+        {"url": f"{url}?utm_source=x", "title": "a", "change": "new", "page": url},
+        {"url": "https://river.example/2", "title": "b", "change": "removed", "page": url},
+        {
+            "url": "https://river.example/3",
+            "title": "c",
+            "change": "failed",
+            "webdata_version": 3,
+            "webdata_source": 7,
+        },
     ]
-    load(written(items, kind="generic"))
-    urls = [f"https://river.example/{number}" for number in (1, 2, 3)]
-    assert database.rows("pages", "url", "title") == [*zip(urls, "abc", strict=True)]
-
-
-@each_way
-@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with rows"])
-def test_more_rows_than_may_be_deleted_stay(database: Target, written: Written, is_alone: bool) -> None:
-    load(written([page(number) for number in range(30)]))
-    path = written([*([] if is_alone else [page(40)]), *(gone(number) for number in range(29))])
-    ti = TaskInstance()
-    found = load(path, ti=ti)
-    assert (found["loaded"], found["deleted"], found["held_back"]) == (int(not is_alone), 0, 29)
-    assert ti.xcom == {"incomplete": [{"kind": "removals_held_back", "number": 29, "of": 29}]}
-    assert len(texts(database)) == 30 + found["loaded"]
-    assert load(path, max_removed=28)["held_back"] == 29
-    assert load(path, max_removed=29)["deleted"] == 29
-    assert [*texts(database)] == ([29] if is_alone else [29, 40])
-
-
-@each_way
-def test_deletes_that_are_held_back_keep_the_last_row_of_each_page(
-    database: Target, written: Written
-) -> None:
-    load(written([page(1)]))
-    found = load(written([page(3), page(3, "last"), gone(3), gone(1)]), max_removed=0)
-    assert (found["loaded"], found["deleted"], found["duplicates"], found["held_back"]) == (1, 0, 1, 1)
-    assert texts(database) == {1: "text", 3: "last"}
+    assert load(written(items, kind="generic"))["loaded"] == 3
+    assert database.rows("pages", "url", "title") == [
+        (item["url"], item["title"]) for item in sorted(items, key=lambda item: item["url"])
+    ]
 
 
 @each_way
@@ -426,7 +295,8 @@ def test_several_files_are_loaded_together(
     assert load([*paths, written([], "c.jsonl")]) == {
         "table": "pages",
         "loaded": 2,
-        "deleted": 0,
+        "removed": 0,
+        "outdated": 0,
         "duplicates": 1,
         "files": 3,
     }
@@ -444,16 +314,15 @@ def test_a_table_that_was_rolled_back_was_not_created(
 
 
 @on_sqlite
-def test_flat_documents_are_upserted_and_deleted_by_page(database: Target, tmp_path: Path) -> None:
+def test_flat_documents_are_upserted_by_page(database: Target, tmp_path: Path) -> None:
     def deliver(items: list[Any]) -> dict[str, Any]:
         path = str(tmp_path / "flat.parquet")
         with OutputFile(path, columns_of(KIND)) as file:
             file.write(flat_documents(items))
         return load(path)
 
-    deliver([page(1), page(2)])
-    assert deliver([page(1, "new"), gone(2)])["deleted"] == 1
-    assert deliver([gone(3)])["deleted"] == 0
+    deliver([page(1)])
+    deliver([page(1, "new")])
     assert database.rows("pages", "url", "text") == [("https://river.example/1", "new")]
     assert {name for (name,) in database.rows("pages", "id")} == {flat_document(page(1))["id"]}
 
@@ -467,12 +336,8 @@ def test_files_in_an_object_store_are_loaded(database: Target, bucket: str, end:
     with OutputFile(f"{folder}/other{end}", columns_of("document")) as file:
         file.write([page(2, "new"), page(3)])
     loaded = load([f"{folder}/one{end}", f"{folder}/other{end}"])
-    assert loaded == {"table": "pages", "loaded": 3, "deleted": 0, "duplicates": 1, "files": 2}
+    assert loaded == {"table": "pages", "loaded": 3, "removed": 0, "outdated": 0, "duplicates": 1, "files": 2}
     assert sorted(texts(database).items()) == [(1, "text"), (2, "new"), (3, "text")]
-    with OutputFile(f"{folder}/gone{end}", columns_of("document")) as file:
-        file.write([gone(1)])
-    assert load(f"{folder}/gone{end}")["deleted"] == 1
-    assert {*texts(database)} == {2, 3}
 
 
 @on_sqlite
@@ -538,26 +403,26 @@ def test_the_merge_of_the_documentation(tmp_path: Path) -> None:
         re.M | re.S,
     )
     url = "https://river.example/"
-    first = [{"change": "new", **page(number)} for number in (1, 2, 4, 5)]
     spelled = {"markdown": "new", "metadata": {"sourceURL": f"{url}1?utm_source=feed"}}
-    second = [
-        {"change": "changed", "page": f"{url}1", **spelled},
-        {"change": "new", **page(3)},
-        {"change": "failed", **failing(4, 503)},
-        {"change": "same", "metadata": page(5)["metadata"]},
-        Tombstone("document", change="removed", page=f"{url}2", url=f"{url}2", lastSeen="x"),
-        Tombstone("document", change="removed", page=f"{url}9", url=f"{url}9", lastSeen="x"),
+    nights = [
+        Night(1).emit(*map(page, (1, 2, 4, 5))),
+        Night(2)
+        .emit(spelled, page(3), {"metadata": page(5)["metadata"]})
+        .fail(failing(4, 503))
+        .remove(f"{url}2"),
     ]
     warehouse = duckdb.connect()
-    warehouse.execute("CREATE TABLE pages (page VARCHAR, markdown VARCHAR)")
-    for number, items in enumerate((first, second)):
-        file = f"{tmp_path}/{number}.parquet"
-        with OutputFile(file, columns_of("document") + CHANGES) as output:
-            output.write(items)
-        warehouse.execute(f"CREATE OR REPLACE VIEW run AS FROM '{file}'")
+    warehouse.execute(
+        "CREATE TABLE pages (page VARCHAR, markdown VARCHAR, webdata_version BIGINT, webdata_removed_at VARCHAR)"
+    )
+    for night in (*nights, nights[0]):
+        warehouse.execute(f"CREATE OR REPLACE VIEW run AS FROM '{night.write(f'{tmp_path}/run.parquet')}'")
         warehouse.execute(merge)
-    kept = [(f"{url}{number}", "text") for number in (3, 4, 5)]
-    assert sorted(warehouse.execute("FROM pages").fetchall()) == [(f"{url}1", "new"), *kept]
+    kept = [(f"{url}{number}", "text", number == 2) for number in (2, 3, 4, 5)]
+    found = warehouse.execute(
+        "SELECT page, markdown, webdata_removed_at IS NOT NULL FROM pages ORDER BY page"
+    )
+    assert found.fetchall() == [(f"{url}1", "new", False), *kept]
 
 
 TRICKS = [
@@ -578,7 +443,7 @@ def test_names_and_data_are_no_sql(database: Target, written: Written, table: st
     item = {"markdown": text, "metadata": {"sourceURL": text, "title": "x"}, text: text}
     for _ in range(2):
         load(
-            written([item, Tombstone("document", change="removed", url=text + text, lastSeen="")]),
+            written([item]),
             table,
             columns={"source_url": column, "markdown": "m", "extra": "e"},
         )
@@ -759,10 +624,10 @@ REJECTED: dict[str, tuple[str, dict[str, Any], str, str]] = {
 }  # fmt: skip
 REJECTED_BY_POSTGRESQL: dict[str, tuple[str, dict[str, Any], str, str]] = {
     "index": (
-        "source_url text PRIMARY KEY, markdown text",
-        {"markdown": "x", "metadata": {"sourceURL": LONG, "statusCode": 200}},
-        f"'{LONG[:120]}…' (5,142 bytes)",
-        "exceeds btree .*Leave the page out of the file, or set a shorter key",
+        "source_url text PRIMARY KEY, markdown text UNIQUE",
+        page(7, LONG),
+        "/7'",
+        "exceeds btree .*Drop the index, or omit its column from columns",
     ),
     "deferred": (
         "source_url text PRIMARY KEY, markdown text UNIQUE DEFERRABLE INITIALLY DEFERRED", page(7, "3"), "/7'", "unique"
@@ -999,7 +864,7 @@ def test_a_file_that_is_cut_loads_nothing(
 @pytest.mark.parametrize("moment", ["while rows are read", "before the commit"])
 def test_a_killed_attempt_leaves_the_table_as_it_was(database: Target, written: Written, moment: str) -> None:
     load(written([page(number) for number in range(50)]))
-    path = written([page(number, "new") for number in range(20, 3_000)] + [gone(3)])
+    path = written([page(number, "new") for number in range(20, 3_000)])
 
     child = os.fork()
     if not child:
@@ -1013,9 +878,7 @@ def test_a_killed_attempt_leaves_the_table_as_it_was(database: Target, written: 
     assert os.WTERMSIG(status) == signal.SIGKILL
     assert texts(database) == dict.fromkeys(range(50), "text")
     assert load(path)["loaded"] == 2_980
-    assert texts(database) == {
-        number: "text" if number < 20 else "new" for number in range(3_000) if number != 3
-    }
+    assert texts(database) == {number: "text" if number < 20 else "new" for number in range(3_000)}
 
 
 def _kill_itself(moment: str) -> None:

@@ -61,7 +61,7 @@ def test_snapshots_are_merged_by_version(folder: SnapshotFolder, tmp_path: Path)
 
 
 def test_an_emission_of_an_unlisted_run_is_lost(folder: SnapshotFolder) -> None:
-    consumed = Page("https://a.example/c", 2, "x", "markdown", 1, 1, "earlier", True)
+    consumed = Page("https://a.example/c", 2, "x", "markdown", 1, 1, "earlier", "airflow.example")
     write(folder, [page("a", 3), page("b", 3, "other"), consumed], {"other": NIGHT})
     assert [one.by for one in pages_in(folder)] == [None, "other", "earlier"]
 

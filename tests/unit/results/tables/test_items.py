@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from airflow_provider_webdata.results.columns import TABLES, columns_of
+from airflow_provider_webdata.results.columns import CHANGES, TABLES, VERSION, columns_of
 from airflow_provider_webdata.results.tables.errors import TableError
 from airflow_provider_webdata.results.tables.items import kind_of
 from airflow_provider_webdata.results.tables.layout import TableName, layout, table_name
@@ -16,8 +16,8 @@ from tests.support.tables import each_row
 PAGE = {"markdown": "x", "metadata": {"sourceURL": "https://a.example"}}
 LINK = {"url": "https://a.example", "title": "x"}
 RESULT = {**LINK, "position": 1}
-UNMARKED = {"change": "removed", "url": "https://a.example", "lastSeen": "2026-01-01"}
-GONE = {**UNMARKED, MARK: "document"}
+GONE = {"change": "removed", "url": "https://a.example", "lastSeen": "2026-01-01", MARK: "document"}
+VERSIONED = {"change": "same", "page": "https://a.example", VERSION: 7, "webdata_source": "d/t"}
 
 
 @each_row(
@@ -29,12 +29,10 @@ GONE = {**UNMARKED, MARK: "document"}
         ([PAGE], "document"),
         ([GONE, PAGE], "document"),
         ([LINK, {**GONE, MARK: "link"}], "link"),
-        ([UNMARKED], "search"),
-        ([{"change": "removed", **PAGE}], "document"),
         ([{"change": "new", **PAGE}], "document"),
         ([LINK], "link"),
         ([{"url": "https://a.example"}], "link"),
-        ([{"change": "same", **LINK}], "link"),
+        ([{**VERSIONED, **LINK}], "link"),
         ([LINK, RESULT], "search"),
         ([{**RESULT, "metadata": {"title": "x"}}], "search"),
         ([{"price": 7}], "generic"),
@@ -48,36 +46,35 @@ def test_the_kind_is_found_from_the_items(items: list[Any], kind: str | None) ->
 
 
 @each_row(
-    "kind, given, key, removal_key",
+    "kind, given, key",
     [
-        ("document", None, ["source_url"], "source_url"),
-        ("document", ["source_url", "language"], ["source_url", "language"], "source_url"),
-        ("document", ["url"], ["url"], None),
-        ("link", None, ["url"], "url"),
-        ("retrieval", None, ["id"], "id"),
-        ("retrieval", ["url"], ["url"], "url"),
-        ("retrieval", ["title"], ["title"], None),
-        *((kind, None, ["url"], "url") for kind in TABLES if kind.startswith("search")),
+        ("document", None, ["source_url"]),
+        ("document", ["source_url", "language"], ["source_url", "language"]),
+        ("link", None, ["url"]),
+        ("retrieval", None, ["id"]),
+        ("retrieval", ["title"], ["title"]),
+        *((kind, None, ["url"]) for kind in TABLES if kind.startswith("search")),
     ],
 )
 def test_rows_are_told_apart_by_what_a_page_is_known_by(
-    kind: str, given: list[str] | None, key: list[str], removal_key: str | None
+    kind: str, given: list[str] | None, key: list[str]
 ) -> None:
-    made = layout(TableName(None, "t"), columns_of(kind), given, None, replace=False)
-    assert (made.key, made.removal_key) == ((*key,), removal_key)
+    assert layout(TableName(None, "t"), columns_of(kind), given, None, replace=False).key == (*key,)
 
 
 @each_row("kind", TABLES)
 def test_a_table_has_all_but_what_is_about_a_run(kind: str) -> None:
-    made = layout(TableName(None, "t"), columns_of(kind), None, None, replace=True)
-    assert {*made.names} == {column.name for column in columns_of(kind)} - {"change", "last_seen"}
+    columns = {column.name for column in columns_of(kind)}
+    assert {*layout(TableName(None, "t"), columns_of(kind), None, None, replace=True).names} == columns
+    made = layout(TableName(None, "t"), (*columns_of(kind), *CHANGES), None, None, replace=False)
+    assert made.key == ("page",)
+    assert {*made.names} == columns | {column.name for column in CHANGES} - {"change", "last_seen"}
 
 
 def test_columns_are_chosen_and_named() -> None:
-    chosen = {"url": "link", "title": "name", "change": "how"}
+    chosen = {"url": "link", "title": "name"}
     made = layout(TableName(None, "t"), columns_of("link"), None, chosen, replace=False)
-    assert made.names == ("link", "name", "how")
-    assert (made.key, made.removal_key) == (("link",), "link")
+    assert (made.names, made.key) == (("link", "name"), ("link",))
 
 
 @each_row(

@@ -21,7 +21,7 @@ from airflow_provider_webdata.runs.jobs.site_plan import PlanFacts, Reason, Site
 SITE = "https://a.example/"
 DAY = 86_400
 NOW = 100 * DAY
-FACTS = PlanFacts(NOW, 7 * DAY, "request", lambda page: not page.consumed)
+FACTS = PlanFacts(NOW, 7 * DAY, "request", lambda page: page.consumed != "here")
 
 
 def page(key: str = f"{SITE}p", **more: Any) -> Page:
@@ -31,7 +31,7 @@ def page(key: str = f"{SITE}p", **more: Any) -> Page:
         "request": "request",
         "seen": NOW,
         "read": NOW - DAY,
-        "consumed": True,
+        "consumed": "here",
     }
     return Page(key, **{**fields, **more})
 
@@ -46,13 +46,14 @@ def page(key: str = f"{SITE}p", **more: Any) -> Page:
         ({"read": NOW - 7 * DAY}, None, "stale"),
         # A clear or a backfill of an earlier day.
         ({"read": NOW + DAY}, None, None),
-        ({"consumed": False}, None, "open"),
+        ({"consumed": None}, None, "open"),
+        ({"consumed": "elsewhere"}, None, "open"),
         ({"request": "another"}, None, "request"),
         ({"digest": None}, None, "new"),
         # The first reason counts: the changed request has no cost for a page that is read anyway.
         ({"request": "another", "read": 0}, NOW, "stale"),
-        ({"request": "another", "consumed": False}, NOW, "dated"),
-        ({"request": "another", "consumed": False}, None, "open"),
+        ({"request": "another", "consumed": None}, NOW, "dated"),
+        ({"request": "another", "consumed": None}, None, "open"),
     ],
 )
 def test_why_a_known_page_is_requested(

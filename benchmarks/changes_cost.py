@@ -1,4 +1,4 @@
-"""Cost of a manifest in a run: seconds and memory to read it, compare a site with it, and write the next one.
+"""Cost of `changes` in a run: seconds and memory to compare a site with the state, and to write the next state.
 
 10% of the pages have changed, and 1% are new. The ratio is to writing the same pages as JSON Lines, which a run does
 anyway. Memory is the peak in addition to the previous memory of Airflow and the package. Linux only.
@@ -14,11 +14,14 @@ import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+from airflow_provider_webdata.operators.map import WebDataMapOperator
+from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.results.files.output import OutputFile
-from airflow_provider_webdata.results.manifest.comparison import Comparison
-from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
+from airflow_provider_webdata.runs.publishing.detect_changes import DetectChanges
+from airflow_provider_webdata.runs.publishing.step import Results
 from benchmarks.peak_memory import resident
 
 SIZES = {"pages of 3 kB": 10_000, "links": 1_000_000}
@@ -30,7 +33,7 @@ def run() -> list[dict[str, object]]:
     rows: list[dict[str, object]] = []
     for what in SIZES:
         done = subprocess.run(
-            [sys.executable, "-m", "benchmarks.manifest_cost", what],
+            [sys.executable, "-m", "benchmarks.changes_cost", what],
             check=True,
             capture_output=True,
             text=True,
@@ -50,22 +53,32 @@ def _items(what: str, day: int) -> Iterator[dict[str, Any]]:
             yield {"markdown": text, "metadata": {"sourceURL": url, "url": url, "statusCode": 200}}
 
 
-def _pass(what: str, folder: ManifestFolder, day: int) -> None:
-    run = ManifestRun(
-        datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(days=day), "dag", f"run_{day}", "task"
+def _step(folder: str, day: int) -> DetectChanges:
+    states = SimpleNamespace(get_task_states=lambda **_: {}, get_dagrun_state=lambda *_: "success")
+    task = WebDataMapOperator(task_id="task", url="https://site.example/")
+    ti = SimpleNamespace(
+        **vars(states), task=task, dag_id="dag", run_id=f"night {day}", task_id="task", map_index=-1
     )
-    known = folder.known_before(run)
-    compare = "url" if what == "links" else "content"
-    comparison = Comparison(known.entries, run.stored_moment, compare)  # type: ignore[arg-type]
-    for item in _items(what, day):
-        comparison.change_of(item)
-    assert len(comparison.removed(1, SIZES[what])) == (SIZES[what] // 100 if day else 0)
-    folder.write(run, known, comparison.entries(), compare)
+    moment = datetime(2026, 1, 1, tzinfo=timezone.utc) + timedelta(days=day)
+    context: Any = {"ti": ti, "dag_run": SimpleNamespace(run_after=moment)}
+    return DetectChanges(Changes(folder), task, context, dict, None)
+
+
+def _pass(what: str, folder: str, day: int) -> None:
+    step = _step(folder, day)
+    kind = "link" if what == "links" else "document"
+    results = Results(_items(what, day), kind, {}, site="https://site.example/")
+    emitted = sum(1 for _ in step.transform(results).items)
+    step.written()
+    count = SIZES[what]
+    # 1% are new; 10% of the pages have changed.
+    expected = count // 100 + (0 if what == "links" else count // 10)
+    assert not day or abs(emitted - expected) < count // 100, (emitted, expected)
 
 
 def _measure(what: str) -> dict[str, object]:
     with tempfile.TemporaryDirectory() as home:
-        folder = ManifestFolder(f"file://{home}/seen")
+        folder = f"file://{home}/seen"
         _pass(what, folder, 0)
         began = time.perf_counter()
         for _ in _items(what, 1):
@@ -82,7 +95,7 @@ def _measure(what: str) -> dict[str, object]:
         seconds = time.perf_counter() - began - making
         peak = resident("VmHWM") - before
     return {
-        "Manifest": f"{SIZES[what]:,} {what}",
+        "State": f"{SIZES[what]:,} {what}",
         "Seconds": f"{seconds:.2f}",
         "Ratio to writing them": f"{seconds / writing:.1f}",
         "Peak, MB": f"{peak / 2**20:.0f}",
