@@ -23,6 +23,7 @@ CREDITS = "credits"
 FAILURE = "failure"
 INCOMPLETE = "incomplete"
 MISSING = "missing_pages"
+PLAN = "plan"
 PREVIEW = "preview"
 QUALITY = "quality"
 QUALITY_REJECTED = "quality_rejected"
@@ -65,6 +66,11 @@ XCOM_KEYS: dict[str, XComKey] = {
     "changes": XComKey(
         "`emit`, and counts: `new`, `changed`, `same`, `removed`, `failed`, `emitted_again`",
         "tasks with `changes`",
+    ),
+    PLAN: XComKey(
+        "`read` and `listed` (numbers of pages), `reasons` (number of pages to read by reason), `is_whole`, "
+        "`sitemaps`, `sitemaps_not_read`, `credits`",
+        "incremental crawl, once it has listed the site",
     ),
     "validation": XComKey(
         "`checked`, `invalid`, `failed`, and `items`, the first 100 invalid results",

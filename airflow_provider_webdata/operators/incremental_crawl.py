@@ -28,23 +28,26 @@ class WebDataIncrementalCrawlOperator(
 ):
     """Read the new, outdated, and (according to its sitemap) changed pages of a site in one job. Bills credits.
 
-    A map call lists the site (1 credit). From the second run on, a scrape reads the `lastmod` dates from each of its
-    sitemaps (1 credit each, at most `max_sitemaps`). A batch scrape reads the pages that are not in the manifest, were
-    last read at least `refresh_after` ago, or have changed since. Cached pages cost as much as others: only skipped
-    pages save credits. The log reports the savings. The rules of `Changes` apply: skipped pages count as `known`, and
-    pages that the site no longer lists as missing.
+    A map lists the site (1 credit). Its sitemaps have the dates and the exact URLs of pages, because a map cuts the
+    last slash and the query (1 credit each, at most `max_sitemaps`). A batch scrape reads the pages that are unknown,
+    not read for `refresh_after`, changed since by their sitemap, not consumed by the tasks downstream, or read with
+    another request. Cached pages cost as much as others: only pages that are not requested save credits. The log says
+    how many pages are read and why; XCom `plan` has the numbers. The rules of `Changes` apply. A page that the site
+    lists is not removed, unless it was requested and failed.
 
-    The task first writes its plan to the manifest's folder, so a retry reuses the listing and finds the job of the
-    previous attempt.
+    A retry reads the result of the job that an earlier attempt started. Without one, it lists the site again, which is
+    billed again.
 
     :param url: the site (templated).
     :param refresh_after: maximum age of a page before it is read again: seconds, or a `timedelta`.
-    :param changes: path or URL of a folder for the runs' manifests, or `Changes` (templated). Required.
+    :param changes: path or URL of a folder for the state of the pages, or `Changes` (templated). Required.
     :param map_options: further fields of POST /v2/map, such as `{"limit": 20000, "include_paths": ["/docs/.*"]}`
         (templated). `limit` is 5,000 by default, and the cached sitemap is ignored.
     :param sitemap_url: URL of the sitemap with the dates (templated). Default: `/sitemap.xml` of the site. An empty
-        string disables it. The sitemaps in a sitemap index are read too, unless the index shows them as unchanged.
-    :param max_sitemaps: maximum number of sitemaps to read, at least 1, the most recently changed first. Default: 10.
+        string disables it. The sitemaps in a sitemap index are read too. One that the index shows as unchanged is read
+        only if a link is unknown.
+    :param max_sitemaps: maximum number of sitemaps to read in a run, at least 1, the most recently changed first.
+        Default: 10.
     :param formats: formats to return, as names or mappings with `type`. `changeTracking` also requires `markdown`; at
         most one screenshot. Default: `markdown`.
     :param only_main_content: remove headers, navigation, and footers. Default: true.

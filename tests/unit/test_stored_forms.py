@@ -28,7 +28,6 @@ from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, 
 from airflow_provider_webdata.plugin import WebDataPlugin
 from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from airflow_provider_webdata.results.manifest.entries import _Line
-from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.runs.intent import _IntentState
 from airflow_provider_webdata.runs.jobs.state import StartState
 from airflow_provider_webdata.runs.money.paid_records import StoreRecords
@@ -171,7 +170,6 @@ def of_results() -> Iterator[tuple[str, list[str]]]:
     yield "asset event of a watched check", [*payload]
     yield "asset event of a watched delivery", [*payload_of("stored", DELIVERY)]
     yield "line of a file of changes", struct(_Line)
-    yield "plan of an incremental crawl", arguments(Plan)
 
 
 def of_the_inbox() -> Iterator[tuple[str, list[str]]]:

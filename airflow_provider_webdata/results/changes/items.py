@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 2_000
 _SHORTENED_BYTES = 1_900
+_SHORTENED = re.compile(r".*\.\.\.[0-9a-f]{32}", re.DOTALL)
 
 
 def key_of(text: str) -> str:
@@ -32,6 +34,11 @@ def key_of(text: str) -> str:
         return text
     digest = hashlib.blake2b(encoded, digest_size=16).hexdigest()
     return f"{encoded[:_SHORTENED_BYTES].decode(errors='ignore')}...{digest}"
+
+
+def is_shortened(key: str) -> bool:
+    """Return whether a key was cut, so that it is no URL; see `key_of`."""
+    return len(key) * 4 > _SHORTENED_BYTES and _SHORTENED.fullmatch(key) is not None
 
 
 def page_key(url: str, *, ignore_query: bool = False) -> str:

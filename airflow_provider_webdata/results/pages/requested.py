@@ -34,7 +34,7 @@ class RequestedPages:
     :param dropped: those that the service did not accept.
     """
 
-    def __init__(self, urls: Iterable[str], dropped: Iterable[str] = ()) -> None:
+    def __init__(self, urls: Iterable[str] = (), dropped: Iterable[str] = ()) -> None:
         without = {*map(canonical_url, dropped)}
         self._requested = [key for key in dict.fromkeys(map(canonical_url, urls)) if key not in without]
         self._left = {*self._requested}
@@ -71,6 +71,31 @@ class RequestedPages:
         unnamed = self._left - self._reported
         left = [key for key in self._requested if key in unnamed]
         return max(0, len(left) - self._others), left
+
+
+class CountedPages(RequestedPages):
+    """The requested pages of a batch whose URLs another worker knew.
+
+    :param number: number of the requested URLs.
+    :param dropped: those that the service did not accept.
+    """
+
+    def __init__(self, number: int, dropped: Iterable[str] = ()) -> None:
+        super().__init__()
+        self._number = max(0, number - len({*map(canonical_url, dropped)}))
+        self._returned: set[str] = set()
+
+    def __len__(self) -> int:
+        return self._number
+
+    def add(self, *urls: Any) -> None:
+        """Add a page that was returned; see `RequestedPages.add`."""
+        super().add(*urls)
+        self._returned.update(canonical_url(url) for url in urls if isinstance(url, str))
+
+    def missing(self) -> tuple[int, list[str]]:
+        """Return the number of missing pages; their URLs are unknown."""
+        return max(0, self._number - self._others - len(self._reported - self._returned)), []
 
 
 class RequestedFormats:

@@ -1,4 +1,4 @@
-"""Modification dates from the sitemaps of a site."""
+"""The pages and modification dates in the sitemaps of a site."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from xml.parsers import expat
 
 from airflow_provider_webdata.common.dates import moment
-from airflow_provider_webdata.results.pages.urls import canonical_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,22 +35,17 @@ def is_sitemap(text: str) -> bool:
     return _BEGINNING.search(text) is not None
 
 
-def last_changes(sitemap: str, *, ignore_query: bool = False) -> Iterator[tuple[str, datetime]]:
-    """Yield the key and the modification time of each page with a date in a sitemap.
+def listed_pages(sitemap: str) -> Iterator[tuple[str, datetime | None]]:
+    """Yield the URL of each page in a sitemap, and its modification time, if present.
 
     :param sitemap: the sitemap's text, see `text_of`. A sitemap index has no pages.
-    :param ignore_query: see `urls.canonical_url`.
     """
-    for url, changed in _entries("url", sitemap):
-        if changed is not None:
-            yield canonical_url(url, ignore_query=ignore_query), changed
+    yield from _web_entries("url", sitemap)
 
 
 def nested_sitemaps(sitemap: str) -> Iterator[tuple[str, datetime | None]]:
     """Yield the URL of each sitemap in a sitemap index, and its modification time, if present."""
-    for url, changed in _entries("sitemap", sitemap):
-        if url.startswith(("http://", "https://")):
-            yield url, changed
+    yield from _web_entries("sitemap", sitemap)
 
 
 def text_of(raw: str) -> str:
@@ -67,9 +61,10 @@ def text_of(raw: str) -> str:
         return ""
 
 
-def _entries(kind: str, sitemap: str) -> Iterator[tuple[str, datetime | None]]:
+def _web_entries(kind: str, sitemap: str) -> Iterator[tuple[str, datetime | None]]:
     for entry in _Parser(kind).parse(sitemap):
-        if url := entry.get("loc", "").split():
+        url = entry.get("loc", "").split()
+        if url and url[0].startswith(("http://", "https://")):
             moments = [found for text in entry.get("lastmod", "").split() if (found := _moment(text))]
             yield url[0], max(moments, default=None)
 

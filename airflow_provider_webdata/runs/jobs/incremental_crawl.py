@@ -1,54 +1,128 @@
-"""An incremental crawl: scrapes only the new and stale pages of a site."""
+"""An incremental crawl: scrapes only the pages of a site that are new, outdated, or not consumed yet."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import timedelta
-from functools import cached_property, partial
+from collections import Counter
+from contextlib import suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from airflow_provider_webdata.api.endpoints import MAP, PRICES
 from airflow_provider_webdata.api.models import BatchScrapeRequest
+from airflow_provider_webdata.api.prices import DEFAULT_LINKS
 from airflow_provider_webdata.api.servers import NO_LINKS
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.numbers import credits_text
+from airflow_provider_webdata.common.xcom_keys import PLAN
+from airflow_provider_webdata.hooks.calls import body_for, checked_body
+from airflow_provider_webdata.results.pages.requested import CountedPages, RequestedPages
 from airflow_provider_webdata.runs.jobs.job import JobRun
-from airflow_provider_webdata.runs.jobs.plan_calls import PlanCalls
-from airflow_provider_webdata.runs.jobs.site_plan import Site
-from airflow_provider_webdata.runs.request import valid_request
+from airflow_provider_webdata.runs.jobs.plan_calls import PlanCalls, Sitemaps
+from airflow_provider_webdata.runs.jobs.site_plan import PlanFacts, Reason, SitePlan
+from airflow_provider_webdata.runs.request import checked_extra_body, valid_request
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
-    from airflow_provider_webdata.results.manifest.plan import Plan
-    from airflow_provider_webdata.runs.publishing.publication import Value
-    from airflow_provider_webdata.runs.publishing.step import Results
+
+_WHY: Mapping[Reason, str] = {
+    "new": "new",
+    "stale": "not read for refresh_after",
+    "dated": "changed since, by their sitemap",
+    "open": "not consumed yet by the tasks downstream",
+    "request": "because the request or a load of the file changed",
+}
+
+
+class PlanSummary(msgspec.Struct, frozen=True):
+    """XCom `plan`: what the worker that reads the job's result must know of its plan.
+
+    :param read: number of pages to read.
+    :param listed: number of pages that the site lists, and that are not requested.
+    :param is_whole: whether the map listed the whole site.
+    :param sitemaps: number of sitemaps that may have changed.
+    :param sitemaps_not_read: number of these that were not read.
+    :param credits: cost of the map and the sitemaps.
+    :param reasons: number of pages to read by `Reason`.
+    """
+
+    read: int
+    listed: int
+    is_whole: bool
+    sitemaps: int
+    sitemaps_not_read: int
+    credits: float
+    reasons: dict[str, int]
 
 
 class IncrementalCrawlRun(JobRun):
-    """One attempt of a task that plans which pages of a site to scrape, and scrapes them in one batch."""
+    """One attempt of a task that plans which pages of a site to scrape, and scrapes them in one batch.
+
+    An attempt that finds the job of an earlier one plans nothing. It does not know which pages that job requested, so
+    its run is not complete.
+    """
 
     task: WebDataIncrementalCrawlOperator
+    _urls: tuple[str, ...] = ()
+    _plan: PlanSummary | None = None
 
     def check(self) -> None:
         """Fail the task before any call is billed; the map is billed before the batch."""
         super().check()
-        valid_request(self.task, BatchScrapeRequest, self.start_name, self._fields([self.task.url]))
-
-    def start_and_wait(self) -> Any:
-        """Plan the crawl, scrape its pages, and return the results."""
-        return super().start_and_wait() if self.plan.read else self.publish_nothing()
-
-    def publish(self, results: Results, value: Value | None = None) -> Any:
-        """Publish results, and push that sitemaps were not read; see `Publication.publish`."""
-        result = super().publish(results, value)
-        self.lacks("sitemaps_not_read", self.plan.sitemaps_not_read, self.plan.sitemaps)
-        return result
+        valid_request(self.task, BatchScrapeRequest, self.start_name, self._fields())
 
     def request(self) -> tuple[type[RequestModel], Mapping[str, Any]]:
-        """Return the model of the request, and its fields without a managed webhook."""
-        return BatchScrapeRequest, self._fields(self.plan.read or [self.task.url])
+        """Return the model of the request, and its fields without a managed webhook, with one page for all."""
+        return BatchScrapeRequest, self._fields()
+
+    def _fields(self) -> dict[str, Any]:
+        return {**self.task._field_values(), "urls": [self.task.url]}
+
+    def comparable(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a later attempt compares with its own: instead of the pages, what decides which are read."""
+        task = self.task
+        return {
+            **super().comparable(body),
+            "urls": None,
+            "map": self._map_request,
+            "sitemaps": [task.sitemap_url, task.max_sitemaps],
+            "refresh_after": self._refresh_after,
+        }
+
+    @cached_property
+    def _map_request(self) -> Mapping[str, Any]:
+        options = {"ignore_cache": True, **(self.task.map_options or {}), "url": self.task.url}
+        return checked_body(MAP, options).to_wire()
+
+    @property
+    def _refresh_after(self) -> float:
+        return seconds("refresh_after", self.task.refresh_after, least=0)
+
+    def has_work(self) -> bool:
+        """List the site, and return whether a page must be read."""
+        self._make_plan()
+        return bool(self._urls)
+
+    def completed(self, request: RequestModel) -> RequestModel:
+        """Return the request with the pages to read."""
+        return body_for(type(request), {**request.to_wire(), "urls": [*self._urls]}, self.start_name)
+
+    def targets(self) -> list[str]:
+        """Return the URLs that this attempt requests; those of an earlier one are unknown."""
+        return [*self._urls]
+
+    def inputs(self) -> list[str]:
+        """Return the site."""
+        return [self.task.url]
+
+    def requested(self) -> RequestedPages:
+        """Return the number of requested pages, if this attempt planned them."""
+        plan = self._known_plan()
+        return RequestedPages() if plan is None else CountedPages(plan.read, self.dropped_urls())
 
     @property
     def site(self) -> str:
@@ -56,61 +130,84 @@ class IncrementalCrawlRun(JobRun):
         return self.task.url
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
-        """Return whether the map listed the whole site."""
-        return self.plan.is_whole
+        """Return whether the map listed the whole site, and this attempt planned what the job requested."""
+        plan = self._known_plan()
+        return plan is not None and plan.is_whole
 
-    def known_pages(self) -> Sequence[str]:
-        """Return the keys of the skipped pages, whose known content remains valid."""
-        return self.plan.known
-
-    @cached_property
-    def plan(self) -> Plan:
-        """The crawl plan: an earlier attempt's, or a new one."""
-        seen = self.publication.seen
-        self.leftovers.append(partial(seen.folder.delete_plan, seen.run))
-        plan = seen.folder.plan_of(seen.run)
-        # A resumed task reads the result of the job that it started by this plan.
-        if plan is None or (plan.site != self._site.digest and not self.is_resumed):
-            plan = self._new_plan()
-        if plan.has_no_links:
-            known = len(seen.known_for(self.site).entries)
-            # The first page is read even if no map ever has links.
-            self.lacks("no_results", known if known > 1 else 0)
-        return plan
-
-    @cached_property
-    def _site(self) -> Site:
-        task = self.task
-        return Site(
-            task.url,
-            task.map_options or {},
-            task.sitemap_url,
-            task.max_sitemaps,
-            timedelta(seconds=seconds("refresh_after", task.refresh_after, least=0)),
-            self.publication.seen.changes.ignore_query,
+    def known_pages(self) -> int:
+        """Return the number of listed pages that were not requested."""
+        if (plan := self._known_plan()) is not None:
+            return plan.listed
+        self.log.info(
+            "An earlier attempt listed the site for this job, so no page counts as missing in this run"
         )
+        return self.publication.detected.count_listed()
 
-    def _fields(self, urls: Sequence[str]) -> dict[str, Any]:
-        return {**self.task._field_values(), "urls": urls}
+    def _known_plan(self) -> PlanSummary | None:
+        """Return the plan of this attempt, also after its deferral; None if an earlier attempt started the job."""
+        ti = self.attempt.ti
+        if self._plan is None and self.is_resumed and ti is not None:
+            found = ti.xcom_pull(key=PLAN, map_indexes=self.attempt.map_index)
+            # None, or one of another version of the provider.
+            with suppress(msgspec.ValidationError):
+                self._plan = msgspec.convert(found, PlanSummary)
+        return self._plan
 
-    def _new_plan(self) -> Plan:
-        site, seen = self._site, self.publication.seen
-        calls = PlanCalls(self, seen.folder.url)
-        links = calls.links(site.request)
-        if not links and self.hook.get_settings().client.server.is_self_hosted:
-            self.log.warning("%s", NO_LINKS)
-        entries = seen.known_for(self.site).entries
-        plan = site.plan(links, entries, seen.run.moment, calls.text, self.log)
-        plan = replace(plan, has_no_links=not links)
-        seen.folder.write_plan(seen.run, plan)
-        calls.forget()
-        left = len(plan.known)
-        self.ledger.save(left + calls.saved, "batch_scrape")
+    def _make_plan(self) -> None:
+        task, calls, changes = self.task, PlanCalls(self), self.publication.detected
+        links = calls.links(self._map_request)
+        if not links:
+            self.lacks("no_links", 1)
+            if self.hook.get_settings().client.server.is_self_hosted:
+                self.log.warning("%s", NO_LINKS)
+        plan = SitePlan(links or [task.url], changes.key)
+        with changes.known() as known:
+            plan.survey(known.pages())
+            sitemaps = Sitemaps(task.url, task.sitemap_url, task.max_sitemaps, calls, self.log)
+            if links:
+                # A page that was last read before this time is read again, regardless of its date.
+                since = (
+                    None if plan.oldest is None else max(plan.oldest, changes.moment - self._refresh_after)
+                )
+                sitemaps.read(plan, since)
+            facts = PlanFacts(changes.moment, self._refresh_after, changes.request, known.is_open)
+            listed = changes.record_listed(plan.listed(known.pages(), facts))
+        self.lacks("sitemaps_not_read", sitemaps.not_read, sitemaps.changed)
+        self._urls = tuple(due.url for due in plan.due.values())
+        self._plan = found = PlanSummary(
+            len(self._urls),
+            listed,
+            # The service maps a site that it cannot read as one without links.
+            0 < len(links) < self._map_request.get("limit", DEFAULT_LINKS),
+            sitemaps.changed,
+            sitemaps.not_read,
+            calls.credits,
+            dict(Counter(due.reason for due in plan.due.values())),
+        )
+        self._report(plan, found)
+        self.ledger.save(listed, "batch_scrape")
+        if (ti := self.attempt.ti) is not None:
+            # Also with `do_xcom_push=False`: the worker that resumes the task needs it.
+            ti.xcom_push(PLAN, msgspec.to_builtins(found))
+
+    def _report(self, plan: SitePlan, found: PlanSummary) -> None:
         self.log.info(
             "%d pages: %d to scrape, %d known; at least %s credits saved",
-            left + len(plan.read),
-            len(plan.read),
-            left,
-            credits_text(max(0, left - plan.credits)),
+            found.listed + found.read,
+            found.read,
+            found.listed,
+            credits_text(max(0, found.listed - found.credits)),
         )
-        return plan
+        for reason, why in _WHY.items():
+            if number := found.reasons.get(reason):
+                self.log.info("%d of the pages to scrape are %s", number, why)
+        again = [due.url for due in plan.due.values() if due.reason == "request"]
+        if again and self._bills():
+            extra_body = checked_extra_body(self.task, self.start_name)
+            most = PRICES[self.kind].most({**self.body, "urls": again}, extra_body)
+            self.log.warning(
+                "The changed request costs up to %s credits for these %d pages: %s",
+                credits_text(most.credits),
+                len(again),
+                "; ".join([most.how, *most.unknown]),
+            )

@@ -18,6 +18,7 @@ from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
+from airflow_provider_webdata.results.pages.requested import RequestedPages
 from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
 from airflow_provider_webdata.runs.jobs.start import (
@@ -90,10 +91,32 @@ class JobRun(WaitRun[JobOutcome]):
         model, fields = self.request()
         return body_for(model, fields, self.start_name).to_wire()
 
+    def comparable(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a later attempt compares with its own, of the request in wire form."""
+        # A webhook has no effect on a job's result.
+        return {name: value for name, value in body.items() if name != "webhook"}
+
+    def has_work(self) -> bool:
+        """Return whether a job must be started; called once no job of an earlier attempt was found."""
+        return True
+
+    def completed(self, request: RequestModel) -> RequestModel:
+        """Return the checked request with what only `has_work` has decided."""
+        return request
+
     def targets(self) -> list[str]:
-        """Return the URLs or texts that identify the job in the listings of the service."""
+        """Return the URLs or texts that identify the job in the listings of the service; none if they are unknown."""
+        return self.inputs()
+
+    def inputs(self) -> list[str]:
+        """Return the URLs or texts that OpenLineage reports as inputs."""
         _, fields = self.request()
         return [text for name in ("urls", "prompt") for text in texts(fields.get(name))]
+
+    def requested(self) -> RequestedPages:
+        """Return the pages that a batch requested; none if they are unknown, as those of a crawl."""
+        urls = self.inputs() if self.kind == "batch_scrape" else []
+        return RequestedPages(urls, self.dropped_urls())
 
     @property
     def site(self) -> str | None:
@@ -127,7 +150,7 @@ class JobRun(WaitRun[JobOutcome]):
         return self.publish(
             Results(
                 *([], "document", {"id": None, "status": "completed", **counts}),
-                *(self.targets(), self.known_pages()),
+                *(self.inputs(), self.known_pages()),
                 site=self.site,
                 covers_all=self.covers_all,
             )
@@ -136,7 +159,11 @@ class JobRun(WaitRun[JobOutcome]):
     def start_and_wait(self) -> Any:
         """Start the job, or find an earlier attempt's, and wait for it."""
         start = JobStart(_StartCall(self), self.context, self.log)
-        job = start.find_or_start()
+        job = start.find()
+        if job is None:
+            if not self.has_work():
+                return self.publish_nothing()
+            job = start.start()
         self._running = job.job_id
         if self._killed:
             self._cancel_killed()
@@ -240,10 +267,11 @@ class JobRun(WaitRun[JobOutcome]):
     def publish_job(self, job_id: str) -> Any:
         """Publish the result of the job, and return the task's XCom."""
         return self.result(job_id).publish(
-            self.targets(), self.known_pages(), self.covers_all, self.site, self._dropped_urls()
+            self.inputs(), self.known_pages(), self.covers_all, self.site, self.requested()
         )
 
-    def _dropped_urls(self) -> list[str]:
+    def dropped_urls(self) -> list[str]:
+        """Return the URLs that the service did not accept."""
         dropped = list(recorded_start(self.context).invalid_urls)
         if "urls_invalid" in self.shortfalls and (ti := self.attempt.ti) is not None:
             # All of them; also on Airflow 3.2.
@@ -471,17 +499,16 @@ class _StartCall:
         self._extra_body = checked_extra_body(run.task, run.start_name)
         run.body = body = self._request.to_wire()
         self.hook, self.kind = run.hook, run.kind
-        self.targets: Sequence[str] = run.targets()
         self.webhook = run.managed_webhook(origin_of(run.context))
-        # A webhook has no effect on a job's result.
-        self.request: Mapping[str, Any] = {
-            **{name: value for name, value in body.items() if name != "webhook"},
-            "extra_body": self._extra_body,
-        }
+        self.request: Mapping[str, Any] = {**run.comparable(body), "extra_body": self._extra_body}
+
+    @property
+    def targets(self) -> Sequence[str]:
+        return self._run.targets()
 
     def check(self) -> None:
         ledger = self._run.ledger
-        self._limited = ledger.held(self.kind, self._request, ledger.credits.left)
+        self._limited = ledger.held(self.kind, self._run.completed(self._request), ledger.credits.left)
         ledger.reserve(self.kind, self._limited.to_wire(), self._extra_body)
 
     def send(self, webhook: Mapping[str, Any] | None, idempotency_key: str | None) -> JobStarted:
@@ -536,9 +563,9 @@ class BatchScrapeRun(JobRun):
         model, fields = super().request()
         return model, {**fields, "urls": [_NEVER_SENT]} if self.task._has_no_work() else fields
 
-    def targets(self) -> list[str]:
-        """Return the URLs that identify the job in the listings of the service."""
-        return [] if self.task._has_no_work() else super().targets()
+    def inputs(self) -> list[str]:
+        """Return the URLs."""
+        return [] if self.task._has_no_work() else super().inputs()
 
 
 class CrawlRun(JobRun):
@@ -554,8 +581,8 @@ class CrawlRun(JobRun):
                 "limit is empty after rendering. Without it, the service crawls up to 10,000 pages; set a number"
             )
 
-    def targets(self) -> list[str]:
-        """Return the URLs or texts that identify the job in the listings of the service."""
+    def inputs(self) -> list[str]:
+        """Return the start of the crawl."""
         return [self.task.url]
 
     @property

@@ -58,7 +58,7 @@ class JobLookup:
     """Criteria and sources for finding a task's jobs.
 
     :param keys: possible correlation keys of the job's webhook; empty: it has no webhook.
-    :param targets: URLs or texts that identify the job in the team's activity.
+    :param targets: URLs or texts that identify the job in the team's activity; empty: any new one may be the job.
     :param request: the job's request, in wire form.
     :param since: earliest possible start time of the job.
     :param known: ids of jobs that existed before.
@@ -96,7 +96,7 @@ class JobLookup:
         activity: dict[str, bool] = {}
         if "activity" not in self.hook.get_settings().client.server.lacks:
             try:
-                activity = {item.id: item.target is not None for item in self._activity()}
+                activity = {item.id: self._is_target(item.target) for item in self._activity()}
             except WebDataError as error:
                 passing.append(found.note(error, "the team's activity could not be read"))
         # The service lists newest jobs first, and the newest of all may be missing in the activity.
@@ -143,13 +143,13 @@ class JobLookup:
         )
 
     def _activity(self) -> Iterator[Any]:
-        """Yield the activity items that name one of the targets, or no target."""
+        """Yield the activity items that name one of the targets, or no target; all if the targets are unknown."""
         newest = islice(self.hook.iter_activity(endpoint=self.kind), _MAX_ITEMS)
         for item in takewhile(lambda item: not self._is_too_old(item.created_at), newest):
             if (
                 item.id
                 and item.id not in self.known
-                and (item.target is None or self._is_target(item.target))
+                and (item.target is None or not self.targets or self._is_target(item.target))
             ):
                 yield item
 
@@ -162,7 +162,7 @@ class JobLookup:
 
     def _has_only_our_pages(self, job_id: str) -> bool:
         """Return whether all pages of a batch without a target in the activity are targets."""
-        if self.kind != "batch_scrape":
+        if self.kind != "batch_scrape" or not self.targets:
             return False
         try:
             documents = self.hook.job_status(self.kind, job_id, limit=_MAX_NAMED).data or ()

@@ -86,7 +86,7 @@ class JobResult:
         known: int = 0,
         covers_all: Callable[[int], bool] = lambda _: True,
         site: str | None = None,
-        dropped: Sequence[str] = (),
+        requested: RequestedPages | None = None,
     ) -> Any:
         """Publish the result, and return the task's XCom.
 
@@ -94,14 +94,13 @@ class JobResult:
         :param known: number of existing pages that were not requested.
         :param covers_all: returns whether a job with this number of pages, read or not, saw everything.
         :param site: the site whose pages a complete result covers.
-        :param dropped: URLs that the service did not try to fetch.
+        :param requested: the requested pages. Default: they are unknown.
         """
         if JOBS[self._kind].documents is None:
             return self._publish_answer(inputs)
         if self._rows_path:
             self._log.warning("result_rows has no effect: this job has pages")
-        # The URLs of a crawl's pages are unknown.
-        requested = RequestedPages(inputs, dropped) if self._kind == "batch_scrape" else RequestedPages(())
+        requested = RequestedPages() if requested is None else requested
         summary, errors = self.page_summary(requested)
         cached = CachedPages()
 
@@ -234,13 +233,14 @@ class JobResult:
                 errors.missing,
                 len(requested),
             )
-            self._log.warning(
-                "They are %s: %s",
-                "these"
-                if errors.missing == len(urls)
-                else "among these, because the server returned other URLs",
-                trimmed("; ".join(errors.missing_urls), 1000),
-            )
+            if urls:
+                self._log.warning(
+                    "They are %s: %s",
+                    "these"
+                    if errors.missing == len(urls)
+                    else "among these, because the server returned other URLs",
+                    trimmed("; ".join(errors.missing_urls), 1000),
+                )
             return
         counted = summary.get("completed")
         if (

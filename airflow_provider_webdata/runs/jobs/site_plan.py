@@ -1,176 +1,169 @@
-"""A plan of the pages to scrape, from a site's map and the dates in its sitemaps."""
+"""The pages of a site that an incremental crawl requests, and those that it only notes as listed.
+
+A map cuts the last slash and the query of a URL: its link `/p` may represent `/p/`, or `/p?id=1` and `/p?id=2`, while
+`/p` itself is not found. So a link represents the pages with its path that earlier runs read or a sitemap has. A page
+keeps the URL under which it is known, whichever sitemaps a run reads.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import dataclass
-from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
-from airflow_provider_webdata.api.errors import WebDataError, trimmed
-from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP_CREDITS
-from airflow_provider_webdata.common.numbers import credits_text
-from airflow_provider_webdata.results.manifest.plan import Plan, planned
-from airflow_provider_webdata.results.pages.sitemap import (
-    is_sitemap,
-    last_changes,
-    nested_sitemaps,
-    text_of,
-)
+from airflow_provider_webdata.results.changes.items import is_shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import timedelta
+    from collections.abc import Callable, Iterable, Iterator
+    from datetime import datetime
 
-    from airflow_provider_webdata.results.manifest.entries import Entry
+    from airflow_provider_webdata.results.changes.pages import Page
 
-    # Scrapes a page; returns its source and the cost in credits.
-    Scrape = Callable[[dict[str, Any]], tuple[str, float]]
+Reason = Literal["new", "stale", "dated", "open", "request"]
+"""Why a page is requested, the first that applies: it is unknown or counts as removed, `refresh_after` has passed, its
+sitemap dates it after it was read, no task downstream has it, or the request changed."""
 
-_LAST = datetime.max.replace(tzinfo=timezone.utc)
 
+class PlanFacts(NamedTuple):
+    """What decides which known pages a run requests.
 
-@dataclass
-class Site:
-    """A site to crawl incrementally.
-
-    :param options: further fields of the map request.
-    :param sitemap_url: URL of the sitemap; None: `/sitemap.xml`; empty: no sitemap.
-    :param max_sitemaps: maximum number of sitemaps to read.
-    :param refresh_after: maximum age of a page, after which it is scraped again.
-    :param ignore_query: True if URLs that differ only in their query are the same page.
+    :param moment: time of the run, in seconds since the epoch.
+    :param refresh_after: maximum age of a page, in seconds.
+    :param request: digest of what the run requests of a page, see `Page.request`.
+    :param is_open: returns whether the run emits a page even if it is unchanged.
     """
+
+    moment: int
+    refresh_after: float
+    request: str
+    is_open: Callable[[Page], bool]
+
+
+class Due(NamedTuple):
+    """A page to request."""
 
     url: str
-    options: Mapping[str, Any]
-    sitemap_url: str | None
-    max_sitemaps: int
-    refresh_after: timedelta
-    ignore_query: bool
-
-    @property
-    def digest(self) -> str:
-        """A digest of all fields."""
-        return hashlib.sha256(json.dumps(vars(self), sort_keys=True, default=str).encode()).hexdigest()
-
-    @property
-    def request(self) -> dict[str, Any]:
-        """The map request of the site."""
-        return {"ignore_cache": True, **self.options, "url": self.url}
-
-    def plan(
-        self,
-        links: Sequence[str],
-        entries: Mapping[str, Entry],
-        moment: datetime,
-        scrape: Scrape,
-        log: Any,
-    ) -> Plan:
-        """Return the pages to scrape. If some pages are known, this scrapes the sitemaps.
-
-        :param links: the result of `request`.
-        :param entries: the known pages, by key.
-        :param moment: time of the run.
-        """
-
-        sitemaps = _Sitemaps(self, scrape, log)
-        if entries and sitemaps.first:
-            oldest = min(datetime.fromisoformat(entry.last_seen) for entry in entries.values())
-            # A page that was last scraped before this time is scraped again, regardless of its date.
-            sitemaps.read(max(oldest, moment - self.refresh_after))
-        pages = [url for url in links if url not in sitemaps.named] or [self.url]
-        read, known = planned(
-            pages, entries, sitemaps.dates, moment, self.refresh_after, ignore_query=self.ignore_query
-        )
-        limit = self.options.get("limit", DEFAULT_LINKS)
-        return Plan(
-            read,
-            known,
-            MAP_CREDITS + sitemaps.credits,
-            # The service maps a site whose sitemap it cannot read as one without links.
-            is_whole=0 < len(links) < int(limit),
-            sitemaps=sitemaps.changed,
-            sitemaps_not_read=sitemaps.not_read,
-            site=self.digest,
-        )
+    reason: Reason
 
 
-class _Sitemaps:
-    """The sitemaps of a site: the first, and all nested ones.
+class _Entry(NamedTuple):
+    url: str
+    changed: float | None
 
-    :ivar dates: modification times of pages, by key.
-    :ivar named: URLs of all known sitemaps, read or not.
-    :ivar credits: cost of reading the sitemaps.
-    :ivar changed: number of sitemaps that may have changed.
-    :ivar not_read: number of these that were not read. The default `/sitemap.xml` does not count: a site
-        need not have one.
+
+def reason_to_read(page: Page, changed: float | None, facts: PlanFacts) -> Reason | None:
+    """Return why a run requests a known page that the site lists; None if it does not.
+
+    :param changed: its date in the sitemap, in seconds since the epoch.
+    """
+    if page.digest is None:
+        return "new"
+    if facts.moment - page.read >= facts.refresh_after:
+        return "stale"
+    if changed is not None and changed > page.read:
+        return "dated"
+    if facts.is_open(page):
+        return "open"
+    return "request" if page.request != facts.request else None
+
+
+class SitePlan:
+    """The pages that a site lists, divided by what a run does with them.
+
+    :param links: URLs of the map.
+    :param key: returns the key of a page.
+    :ivar due: the pages to request, by key; complete once `listed` is exhausted.
+    :ivar oldest: the oldest time at which a known page that the site lists was read, after `survey`.
     """
 
-    def __init__(self, site: Site, scrape: Scrape, log: Any) -> None:
-        given = site.sitemap_url
-        self.first = urljoin(site.url, "/sitemap.xml") if given is None else given
-        self.named = {self.first}
-        self.dates: dict[str, datetime] = {}
-        self.credits = 0.0
-        self.changed = self.not_read = 0
-        self._site, self._scrape, self._log = site, scrape, log
+    def __init__(self, links: Iterable[str], key: Callable[[str], str]) -> None:
+        self.due: dict[str, Due] = {}
+        self.oldest: int | None = None
+        self._key = key
+        self._links: dict[str, str] = {}
+        for url in links:
+            self._links.setdefault(_spelling(key(url)), url)
+        self._entries: dict[str, _Entry] = {}
+        self._unknown = {*self._links}
 
-    def read(self, since: datetime) -> None:
-        """Read the sitemaps that changed since a time, the most recently changed first."""
+    @property
+    def has_unknown(self) -> bool:
+        """Whether a link represents no page that a run has read or a sitemap has, after `survey`."""
+        return bool(self._unknown)
 
-        # A sitemap without a date may have changed just now.
-        waiting = {self.first: _LAST}
-        count = 0
-        while waiting and count < self._site.max_sitemaps:
-            url = max(waiting, key=waiting.__getitem__)
-            del waiting[url]
-            text = self._text_of(url)
-            count += 1
-            is_named = url != self.first or self._site.sitemap_url is not None
-            self.not_read += is_named and not is_sitemap(text)
-            for key, changed in last_changes(text, ignore_query=self._site.ignore_query):
-                self.dates[key] = max(changed, self.dates.get(key, changed))
-            for nested, dated in nested_sitemaps(text):
-                if nested not in self.named and (dated is None or dated > since):
-                    waiting[nested] = dated or _LAST
-                self.named.add(nested)
-        self.changed = count + len(waiting)
-        self.not_read += len(waiting)
-        if count > 1 or waiting:
-            self._log.info(
-                "Read %d of %d sitemaps for %s credits", count, len(self.named), credits_text(self.credits)
-            )
-        if waiting:
-            self._log.warning(
-                "%d sitemaps that may have changed were not read, such as %s; raise max_sitemaps (%d)",
-                len(waiting),
-                trimmed(max(waiting, key=waiting.__getitem__)),
-                self._site.max_sitemaps,
-            )
+    def survey(self, known: Iterable[Page]) -> None:
+        """Note which links represent known pages."""
+        for page in known:
+            if page.digest is not None and (link := self._represented(_spelling(page.key))) is not None:
+                self._unknown.discard(link)
+                self.oldest = page.read if self.oldest is None else min(self.oldest, page.read)
 
-    def _text_of(self, url: str) -> str:
+    def add(self, url: str, changed: datetime | None) -> None:
+        """Add a page of a sitemap, if a link represents it."""
+        spelling = _spelling(self._key(url))
+        if (link := self._represented(spelling)) is None:
+            return
+        self._unknown.discard(link)
+        moment = None if changed is None else changed.timestamp()
+        first = self._entries.get(spelling)
+        if first is not None:
+            url, moment = first.url, max(filter(None, (first.changed, moment)), default=None)
+        self._entries[spelling] = _Entry(url, moment)
 
-        # If the URL is a PDF instead of a sitemap, pay for one page only.
-        one_page = {"type": "pdf", "maxPages": 1}
-        try:
-            raw, cost = self._scrape(
-                {"url": url, "formats": ["rawHtml"], "max_age": 0, "parsers": [one_page]}
-            )
-        except WebDataError as error:
-            if error.verdict != "never":
-                raise
-            self._log.info(
-                "The sitemap %s could not be read. Its pages are dated only by their last scrape: %s",
-                trimmed(url),
-                error.brief(),
-            )
-            return ""
-        self.credits += cost
-        text = text_of(raw)
-        if not is_sitemap(text):
-            self._log.info(
-                "%s is not a sitemap, or is compressed, which the service does not support", trimmed(url)
-            )
-        return text
+    def exclude(self, urls: Iterable[str]) -> None:
+        """Remove links that are no pages."""
+        for url in urls:
+            spelling = _spelling(self._key(url))
+            self._links.pop(spelling, None)
+            self._unknown.discard(spelling)
+
+    def listed(self, known: Iterable[Page], facts: PlanFacts) -> Iterator[str]:
+        """Yield the keys of the known pages that are listed and need not be requested; add the others to `due`."""
+        # Links with a known page, and pages of the sitemaps that are known: no more than these.
+        done, same = set[str](), set[str]()
+        for page in known:
+            spelling = _spelling(page.key)
+            link = self._represented(spelling)
+            if page.digest is None or link is None:
+                continue
+            done.add(link)
+            entry = self._entries.get(spelling)
+            if entry is not None:
+                same.add(spelling)
+            reason = reason_to_read(page, None if entry is None else entry.changed, facts)
+            if reason is None:
+                yield page.key
+            elif (url := self._url_of(page.key, spelling)) is not None:
+                self.due[page.key] = Due(url, reason)
+        for spelling, entry in self._entries.items():
+            if (link := self._represented(spelling)) is not None and spelling not in same:
+                done.add(link)
+                self.due.setdefault(self._key(entry.url), Due(entry.url, "new"))
+        for link, url in self._links.items():
+            if link not in done:
+                self.due.setdefault(self._key(url), Due(url, "new"))
+
+    def _represented(self, spelling: str) -> str | None:
+        """Return the link that represents a page, by its spelling."""
+        if spelling in self._links:
+            return spelling
+        path = _path(spelling)
+        return path if path in self._links else None
+
+    def _url_of(self, key: str, spelling: str) -> str | None:
+        entry = self._entries.get(spelling)
+        for url in (None if entry is None else entry.url, self._links.get(spelling)):
+            if url is not None and self._key(url) == key:
+                return url
+        return None if is_shortened(key) else key
+
+
+def _spelling(key: str) -> str:
+    """Return a key without the last slash of its path."""
+    address, mark, route = key.partition("#")
+    path, question, query = address.partition("?")
+    return f"{path.removesuffix('/')}{question}{query}{mark}{route}"
+
+
+def _path(spelling: str) -> str:
+    """Return a key without its query."""
+    address, mark, route = spelling.partition("#")
+    return f"{address.partition('?')[0]}{mark}{route}"

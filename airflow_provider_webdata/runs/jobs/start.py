@@ -71,16 +71,18 @@ def record_stop(context: Context) -> None:
 class JobCall(Protocol):
     """The call that starts a task's job.
 
-    :ivar targets: URLs or texts that identify the job in the team's activity.
     :ivar webhook: the managed webhook of the job.
     :ivar request: the fields that determine the result, in wire form, to detect a changed request.
     """
 
     hook: WebDataHook
     kind: JobKind
-    targets: Sequence[str]
     webhook: ManagedWebhook
     request: Mapping[str, Any]
+
+    @property
+    def targets(self) -> Sequence[str]:
+        """URLs or texts that identify the job in the team's activity; empty: they are unknown."""
 
     def check(self) -> None:
         """Raise if the request must not be sent; called before each request."""
@@ -145,24 +147,35 @@ class JobStart:
         """Record the end of the wait for the job, in seconds since the epoch."""
         self._state.set(deadline=deadline)
 
-    def find_or_start(self) -> TaskJob:
-        """Return the task's job: an earlier attempt's, or a new one.
+    def find(self) -> TaskJob | None:
+        """Return the job of an earlier attempt that is running or has a result, or None.
 
         :raises UncertainStartError: an earlier attempt may have started a job that cannot be found.
         :raises AirflowRescheduleException: the service may not list the job yet.
-        :raises WebDataError: the job could not be started.
         """
         if not self._state.record.is_for(self.kind, self._digest, self._account) and not self._is_reachable():
             self._give_up()
-        found = self._started_earlier()
+        return self._adopted(self._started_earlier())
+
+    def start(self) -> TaskJob:
+        """Start a job; call `find` first.
+
+        :raises UncertainStartError: the request may have started a job that cannot be found.
+        :raises AirflowRescheduleException: the service may not list the job yet.
+        :raises WebDataError: the job could not be started.
+        """
         while True:
-            if job := self._alive(found):
-                return self._own(job)
-            if found.jobs:
-                self._state.write(self._state.record.next_generation(found.jobs))
             if job := self._request():
                 return self._own(job)
-            found = self._started_with_this_key()
+            if job := self._adopted(self._started_with_this_key()):
+                return job
+
+    def _adopted(self, found: JobMatches) -> TaskJob | None:
+        if job := self._alive(found):
+            return self._own(job)
+        if found.jobs:
+            self._state.write(self._state.record.next_generation(found.jobs))
+        return None
 
     def _own(self, job: TaskJob) -> TaskJob:
         if job.job_id != self._state.record.job_id:

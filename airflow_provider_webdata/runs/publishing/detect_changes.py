@@ -6,7 +6,7 @@ import hashlib
 import re
 import time
 from collections import Counter
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -147,23 +147,37 @@ class DetectChanges(Step):
         with self.folder.opened() as state:
             state.check()
 
-    def is_open(self, page: Page, consumed: Collection[str]) -> bool:
-        """Return whether this run emits a page even if it is unchanged.
+    @contextmanager
+    def known(self) -> Iterator[KnownPages]:
+        """Open the pages of earlier runs."""
+        with self.folder.opened() as state:
+            consumed = self.consumers.consumed(state.emitters)
+            yield KnownPages(state.pages, self.consumers.environment, self.consumers.token, consumed)
 
-        :param consumed: see `RunFacts`.
+    def record_listed(self, keys: Iterable[str]) -> int:
+        """Record that the site lists known pages that the run does not request, and return their number.
+
+        The worker that gets the run's results may be another one, without the list.
         """
-        here, token = self.consumers.environment, self.consumers.token
-        return page.by == token or not (page.consumed == here or page.by in consumed)
-
-    def record_listed(self, keys: Iterable[str]) -> None:
-        """Record that the site lists pages that the run does not request, for the worker that gets its results."""
         with FoundPages() as found, self.folder.opened() as state, self.folder.draft() as draft:
             found.add_listed(keys)
+            if not len(found):
+                return 0
             facts = self._facts(state, is_complete=False)
             pairs = ((known, one) for known, one in joined(state.pages(), found.sorted()) if one is not None)
             outcomes = (compared(*pair, facts) for pair in pairs)
             draft.write(outcome.page for outcome in outcomes if outcome is not None)
             draft.publish(None, state.emitters)
+            return len(found)
+
+    def count_listed(self) -> int:
+        """Return the number of pages that an earlier attempt of this run has recorded as listed."""
+        token, moment = self.consumers.token, self.moment
+        with self.folder.opened() as state:
+            # A page that this run read may be in a snapshot, too, if Airflow did not store its result.
+            return sum(
+                page.seen == moment and page.read != moment and page.by != token for page in state.pages()
+            )
 
     def transform(self, results: Results) -> Results:
         """Return the emitted items with their `change`, then the removed pages, and the columns of both."""
@@ -325,6 +339,27 @@ class DetectChanges(Step):
         """Skip the task if nothing is emitted and `on_unchanged` says so."""
         if self.changes.on_unchanged == "skip" and not self._number_emitted:
             raise AirflowSkipException("No page is new, changed, or removed since the last run")
+
+
+@dataclass
+class KnownPages:
+    """The pages of earlier runs.
+
+    :param pages: yields them, sorted by key.
+    :param environment: name of this Airflow.
+    :param token: token of this run.
+    :param consumed: see `RunFacts`.
+    """
+
+    pages: Callable[[], Iterator[Page]]
+    environment: str
+    token: str
+    consumed: Collection[str]
+
+    def is_open(self, page: Page) -> bool:
+        """Return whether this run emits a page even if it is unchanged."""
+        is_consumed = page.consumed == self.environment or page.by in self.consumed
+        return page.by == self.token or not is_consumed
 
 
 @dataclass

@@ -10,8 +10,9 @@ from typing import Any
 
 import httpx
 import pytest
+from msgspec.structs import replace
 
-from airflow_provider_webdata.options import Quality
+from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.errors import StorageError
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.support import direct
@@ -31,7 +32,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataCrawlOperator": {"url": URL, "limit": 1, **WAITING},
     "WebDataIncrementalCrawlOperator": {
         "url": URL,
-        "changes": "FOLDER/manifest",
+        "changes": Changes("FOLDER/seen", emit="all"),
         "refresh_after": timedelta(days=1),
         **WAITING,
     },
@@ -61,6 +62,8 @@ def task(operator: Any, folder: Path, **more: Any) -> Any:
         name: value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
         for name, value in arguments.items()
     }
+    if isinstance(changes := given.get("changes"), Changes):
+        given["changes"] = replace(changes, folder=changes.folder.replace("FOLDER", str(folder)))
     return operator(**{"task_id": "t", **given, **more})
 
 
@@ -87,8 +90,8 @@ def test_an_answer_that_could_not_be_delivered_is_billed_once(
     output = tmp_path / "results.jsonl"
 
     def lose(request: httpx.Request) -> None:
-        # An incremental crawl maps the site first, and looks at its output again.
-        if "refresh_after" not in vars(made) or request.url.path != "/v2/map":
+        # An incremental crawl lists the site first, and looks at its output again.
+        if "refresh_after" not in vars(made) or request.url.path not in ("/v2/map", "/v2/scrape"):
             output.mkdir(exist_ok=True)
 
     send, send_async = httpx.Client.send, httpx.AsyncClient.send

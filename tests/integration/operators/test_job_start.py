@@ -102,7 +102,7 @@ class Task:
         )
         start = JobStart(call, context, logging.getLogger("test"))
         with hook:
-            job = start.find_or_start()
+            job = start.find() or start.start()
         if crash == "later":
             raise CrashError
         return job

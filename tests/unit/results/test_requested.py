@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from airflow_provider_webdata.common.item_urls import is_cut
-from airflow_provider_webdata.results.pages.requested import RequestedFormats, RequestedPages
+from airflow_provider_webdata.results.pages.requested import CountedPages, RequestedFormats, RequestedPages
 from tests.support.tables import each_row
 
 A, B, C = (f"https://a.example/{name}" for name in "abc")
@@ -42,6 +42,32 @@ def test_pages_that_are_missing(requested, dropped, found, number, among):
     for urls in found:
         pages.add(*urls)
     assert pages.missing() == (number, among)
+
+
+@each_row(
+    "number,dropped,found,reported,unnamed,missing",
+    [
+        (2, [], [(A,), (B,)], [], 0, 0),
+        (2, [], [(A,)], [], 0, 1),
+        (2, [], [(A,)], [B], 0, 0),
+        # One that failed may be both reported and returned.
+        (2, [], [(A,)], [A, A], 0, 1),
+        (3, [B, B], [(A,)], [], 0, 1),
+        (1, [B], [], [], 0, 0),
+        # Two URLs that lead to one page, and one that the server rewrote.
+        (3, [], [(A,), (A,), (f"{C}/",)], [], 0, 0),
+        (3, [], [(A,)], [], 1, 1),
+        (1, [], [(A,), (B,)], [], 0, 0),
+    ],
+)
+def test_pages_that_are_missing_of_a_number(number, dropped, found, reported, unnamed, missing):
+    pages = CountedPages(number, dropped)
+    for urls in found:
+        pages.add(*urls)
+    for url in reported:
+        pages.add_reported(url)
+    pages.add_unnamed(unnamed)
+    assert pages.missing() == (missing, [])
 
 
 @given(

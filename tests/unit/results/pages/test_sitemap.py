@@ -7,7 +7,7 @@ from datetime import datetime, timezone
 
 from airflow_provider_webdata.results.pages.sitemap import (
     _Parser,
-    last_changes,
+    listed_pages,
     nested_sitemaps,
     text_of,
 )
@@ -40,12 +40,12 @@ def entry(kind: str, loc: str, lastmod: str | None = None) -> str:
 )
 def test_dates(text: str | None, moment: datetime | None) -> None:
     expected = None if moment is None else moment.replace(tzinfo=timezone.utc)
-    assert dict(last_changes(entry("url", URL, text))) == ({} if expected is None else {URL: expected})
+    assert list(listed_pages(entry("url", URL, text))) == [(URL, expected)]
     assert list(nested_sitemaps(entry("sitemap", URL, text))) == [(URL, expected)]
 
 
 @each_row(
-    "loc, key",
+    "loc, url",
     [
         (URL, URL),
         (f" <![CDATA[ {URL} ]]> ", URL),
@@ -53,16 +53,16 @@ def test_dates(text: str | None, moment: datetime | None) -> None:
         (f"{URL}?a=1&b=2", f"{URL}?a=1&b=2"),
         (f"<![CDATA[{URL}?a=1&b=2]]><!-- <![CDATA[ --> ", f"{URL}?a=1&b=2"),
         (f"{URL}</loc><loc>https://b.example/", URL),
-        (f"{URL}?utm_source=feed#top", URL),
+        (f"{URL}/?utm_source=feed#top", f"{URL}/?utm_source=feed#top"),
     ],
 )
-def test_pages_are_told_by_their_keys(loc: str, key: str) -> None:
-    assert [key for key, _ in last_changes(entry("url", loc, "2026-01-31"))] == [key]
+def test_the_url_of_a_page_is_that_of_the_sitemap(loc: str, url: str) -> None:
+    assert [found for found, _ in listed_pages(entry("url", loc, "2026-01-31"))] == [url]
 
 
 def test_an_index_is_no_sitemap_and_the_other_way_round() -> None:
     index = f"<sitemapindex>{entry('sitemap', URL, '2026-01-31')}</sitemapindex>"
-    assert list(last_changes(index)) == []
+    assert list(listed_pages(index)) == []
     assert len(list(nested_sitemaps(index))) == 1
     assert list(nested_sitemaps(f"<urlset>{entry('url', URL, '2026-01-31')}</urlset>")) == []
 
@@ -70,6 +70,7 @@ def test_an_index_is_no_sitemap_and_the_other_way_round() -> None:
 @each_row("loc", ["file:///etc/passwd", "/sitemap-1.xml", "ftp://a.example/x"])
 def test_only_what_the_web_has_is_followed(loc: str) -> None:
     assert list(nested_sitemaps(entry("sitemap", loc))) == []
+    assert list(listed_pages(entry("url", loc))) == []
 
 
 LONG = 2**18
@@ -91,7 +92,7 @@ LONG = 2**18
 )
 def test_no_text_takes_long(sitemap: str) -> None:
     """A parser that searches for end tags again and again would take half an hour."""
-    assert list(last_changes(sitemap)) == []
+    assert list(listed_pages(sitemap)) == []
     assert list(nested_sitemaps(sitemap)) == []
 
 
@@ -116,12 +117,12 @@ DECLARED = '<!DOCTYPE a [<!ENTITY b "bbbbbbbbbb"><!ENTITY c "&b;&b;&b;&b;">]>'
 )
 def test_what_surrounds_the_entries(sitemap: str) -> None:
     """What cannot be read ends the sitemap and no more; entities are not expanded."""
-    assert [key for key, _ in last_changes(sitemap)] == [URL]
+    assert [url for url, _ in listed_pages(sitemap)] == [URL]
 
 
 def test_limits() -> None:
     many = "<urlset>" + DATED * 50_001
-    assert len(list(last_changes(many))) == 50_000
+    assert len(list(listed_pages(many))) == 50_000
     assert len(text_of(" " * (50 * 2**20 + 1))) == 50 * 2**20
 
 
@@ -143,7 +144,7 @@ PACKED = gzip.compress(TEXT.encode(), mtime=0)
 )
 def test_a_compressed_sitemap(raw: str, text: str) -> None:
     assert text_of(raw) == text
-    assert len(list(last_changes(text_of(raw)))) == (text == TEXT)
+    assert len(list(listed_pages(text_of(raw)))) == (text == TEXT)
 
 
 def test_a_sitemap_that_unpacks_without_end_is_cut() -> None:
