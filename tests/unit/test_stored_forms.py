@@ -27,8 +27,6 @@ from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
 from airflow_provider_webdata.plugin import WebDataPlugin
 from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
-from airflow_provider_webdata.results.manifest.entries import _Line
-from airflow_provider_webdata.results.manifest.plan import Plan
 from airflow_provider_webdata.runs.intent import _IntentState
 from airflow_provider_webdata.runs.jobs.state import StartState
 from airflow_provider_webdata.runs.money.paid_records import StoreRecords
