@@ -46,7 +46,7 @@ def test_refused_before_anything_is_sent_or_recorded(here: SandboxServer, tmp_pa
             WebDataIncrementalCrawlOperator(
                 task_id="t",
                 url=SITE,
-                save_to=f"{tmp_path}/*.jsonl",
+                save_to=f"{tmp_path}/pages.jsonl",
                 changes=f"{tmp_path}/seen",
                 refresh_after=86_400,
                 **LONG,
