@@ -132,7 +132,11 @@ def test_runs_in_one_process_do_not_share_an_option() -> None:
 
 def test_rendered_fields_are_legible() -> None:
     task = WebDataCrawlOperator(**CRAWL, changes=Changes("/c", emit="all", removed_after=timedelta(1)))
-    assert serialize_template_field(task.changes, "changes") == {"folder": "/c", "emit": "all", "removed_after": "1 day, 0:00:00"}
+    assert serialize_template_field(task.changes, "changes") == {
+        "folder": "/c",
+        "emit": "all",
+        "removed_after": "1 day, 0:00:00",
+    }
 
 
 def test_an_xcom_in_an_option_makes_a_dependency() -> None:
