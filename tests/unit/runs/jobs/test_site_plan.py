@@ -7,8 +7,8 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
-from airflow_provider_webdata.results.manifest.entries import Entry
 
+from airflow_provider_webdata.results.manifest.entries import Entry
 from airflow_provider_webdata.runs.jobs.site_plan import Site
 
 MOMENT = datetime(2026, 1, 31, tzinfo=timezone.utc)
