@@ -54,7 +54,7 @@ def _items(what: str, day: int) -> Iterator[dict[str, Any]]:
 
 
 def _step(folder: str, day: int) -> DetectChanges:
-    states = SimpleNamespace(get_task_states=lambda **_: {}, get_dagrun_state=lambda *_: "success")
+    states = SimpleNamespace(get_task_states=lambda **_: {}, get_dr_count=lambda *_, **__: 1)
     task = WebDataMapOperator(task_id="task", url="https://site.example/")
     ti = SimpleNamespace(
         **vars(states), task=task, dag_id="dag", run_id=f"night {day}", task_id="task", map_index=-1

@@ -14,7 +14,7 @@ MARK = "webdataTombstone"
 class Tombstone(dict[str, Any]):
     """An item that represents a removed page.
 
-    Only a task with a manifest creates one. Content of the service, a site, or a model never has this class.
+    Only a task with `changes` creates one. Content of the service, a site, or a model never has this class.
 
     :param kind: kind of the page's own items, see `columns.columns_of`.
     :param values: the item.

@@ -23,7 +23,6 @@ from airflow.providers.common.ai.operators.llamaindex_embedding import LlamaInde
 from airflow.sdk import BaseHook, Param, dag, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.options import Changes
 
 CONNECTION = "vectors"
 DIMENSIONS = 256
@@ -53,7 +52,7 @@ class WordHashes:
     schedule="@daily",
     start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
     catchup=False,
-    # Each run emits the changes since the run before.
+    # Of a page that two runs embed at the same time, the last one wins.
     max_active_runs=1,
     params={
         "site": Param("https://river.example/", type="string", format="uri"),
@@ -75,11 +74,12 @@ def webdata_embeddings():
         # Without this, a change may show two days late, from the service's cache.
         scrape_options={"max_age": 0},
         # If a later task fails, the next run emits these pages again.
-        changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed", commit="downstream"),
+        changes="{{ params.folder }}/seen",
         save_to="{{ params.folder }}/{{ dag.dag_id }}/*.jsonl",
         documents=True,
     )
-    # All fields except the text become metadata: `id`, `url`, `title`, and `change` (new, changed, or removed).
+    # All fields except the text become metadata, such as `id`, `url`, `change` (new, changed, or removed), and
+    # `webdata_version`.
     load = DocumentLoaderOperator(
         task_id="load", source_path="{{ ti.xcom_pull('crawl')['path'] }}", json_text_field="text"
     )
@@ -102,9 +102,15 @@ def webdata_embeddings():
 
     @task
     def store(pages: list[dict[str, Any]], embedded: dict[str, Any]) -> str:
-        """Replace the parts of changed pages, in one transaction."""
+        """Replace the parts of changed pages, in one transaction, unless a later run has stored newer ones."""
         hook = BaseHook.get_connection(CONNECTION).get_hook()
-        gone = [(page["metadata"]["id"],) for page in pages]
+        versions = {page["metadata"]["id"]: page["metadata"]["webdata_version"] for page in pages}
+        # An empty part keeps the version of a removed page.
+        empty = [
+            (page["metadata"]["id"], page["metadata"]["url"], None, None)
+            for page in pages
+            if page["metadata"]["change"] == "removed"
+        ]
         parts = [
             (part["metadata"]["id"], part["metadata"]["url"], part["text"], str(part["vector"]))
             for part in embedded["chunks"]
@@ -113,10 +119,14 @@ def webdata_embeddings():
             cursor.execute("CREATE EXTENSION IF NOT EXISTS vector")
             cursor.execute(
                 "CREATE TABLE IF NOT EXISTS web_parts "
-                f"(page text, url text, text text, embedding vector({DIMENSIONS}))"
+                f"(page text, url text, text text, embedding vector({DIMENSIONS}), version bigint)"
             )
-            cursor.executemany("DELETE FROM web_parts WHERE page = %s", gone)
-            cursor.executemany("INSERT INTO web_parts VALUES (%s, %s, %s, %s::vector)", parts)
+            cursor.executemany("DELETE FROM web_parts WHERE page = %s AND version <= %s", versions.items())
+            cursor.executemany(
+                "INSERT INTO web_parts SELECT %s, %s, %s, %s::vector, %s "
+                "WHERE NOT EXISTS (SELECT FROM web_parts WHERE page = %s AND version > %s)",
+                [(*part, version := versions[part[0]], part[0], version) for part in [*parts, *empty]],
+            )
             connection.commit()
         return f"{len(parts)} parts of {embedded['document_count']} pages; {len(pages)} pages differ"
 

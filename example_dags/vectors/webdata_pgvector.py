@@ -1,4 +1,4 @@
-"""Synchronize a vector store with a site: embed new and changed pages, and delete removed ones.
+"""Synchronize a vector store with a site: embed new and changed pages, and mark removed ones.
 
 The store is PostgreSQL with pgvector, in the connection `vectors`. The example needs no model: it hashes the words of
 each page into its vector. To use a model, call it in `embedding`, split longer pages there, and set `DIMENSIONS` to the
@@ -19,7 +19,6 @@ import pendulum
 from airflow.sdk import BaseHook, Param, dag, task
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 CONNECTION = "vectors"
@@ -40,7 +39,7 @@ def embedding(text: str) -> str:
     schedule="@daily",
     start_date=pendulum.datetime(2025, 1, 1, tz="UTC"),
     catchup=False,
-    # Each run emits the changes since the run before.
+    # Of a page that two runs embed at the same time, the last one wins.
     max_active_runs=1,
     params={
         "site": Param("https://river.example/", type="string", format="uri"),
@@ -55,18 +54,6 @@ def embedding(text: str) -> str:
     tags=["webdata", "example"],
 )
 def webdata_pgvector():
-    @task
-    def make_table() -> None:
-        hook = BaseHook.get_connection(CONNECTION).get_hook()
-        hook.run(
-            [
-                "CREATE EXTENSION IF NOT EXISTS vector",
-                # `embedded` is the digest of the embedded text.
-                "CREATE TABLE IF NOT EXISTS web_pages (id text PRIMARY KEY, url text, title text, text text, "
-                f"metadata jsonb, digest text, extra jsonb, embedding vector({DIMENSIONS}), embedded text)",
-            ]
-        )
-
     crawl = WebDataCrawlOperator(
         task_id="crawl",
         url="{{ params.site }}",
@@ -75,23 +62,32 @@ def webdata_pgvector():
         # Without this, a change may show two days late, from the service's cache.
         scrape_options={"max_age": 0},
         # If a later task fails, the next run emits these pages again.
-        changes=Changes("{{ params.folder }}/{{ dag.dag_id }}/seen", emit="changed", commit="downstream"),
+        changes="{{ params.folder }}/seen",
         save_to="{{ params.folder }}/{{ dag.dag_id }}/*.jsonl",
         documents=True,
     )
-    # Columns that are missing in the file are unchanged.
+    # It creates the table. Columns that are missing in the file are unchanged.
     load = WebDataToTableOperator(task_id="load", path=crawl.output, table="web_pages", conn_id=CONNECTION)
 
     @task
     def embed() -> int:
         """Embed the pages whose text has no vector yet; an attempt continues where the previous one ended."""
         hook = BaseHook.get_connection(CONNECTION).get_hook()
+        hook.run(
+            [
+                "CREATE EXTENSION IF NOT EXISTS vector",
+                f"ALTER TABLE web_pages ADD COLUMN IF NOT EXISTS embedding vector({DIMENSIONS})",
+                # The digest of the embedded text.
+                "ALTER TABLE web_pages ADD COLUMN IF NOT EXISTS embedded text",
+            ]
+        )
         stale = hook.get_records(
-            "SELECT id, text, digest FROM web_pages WHERE embedded IS DISTINCT FROM digest"
+            "SELECT page, text, digest FROM web_pages "
+            "WHERE webdata_removed_at IS NULL AND embedded IS DISTINCT FROM digest"
         )
         for page, text, digest in stale:
             hook.run(
-                "UPDATE web_pages SET embedding = %s::vector, embedded = %s WHERE id = %s",
+                "UPDATE web_pages SET embedding = %s::vector, embedded = %s WHERE page = %s",
                 parameters=(embedding(text), digest, page),
             )
         return len(stale)
@@ -100,14 +96,15 @@ def webdata_pgvector():
     def report(embedded: int, params: dict[str, Any]) -> str:
         hook = BaseHook.get_connection(CONNECTION).get_hook()
         nearest = hook.get_records(
-            "SELECT title, url FROM web_pages ORDER BY embedding <=> %s::vector, url LIMIT 3",
+            "SELECT title, url FROM web_pages WHERE webdata_removed_at IS NULL "
+            "ORDER BY embedding <=> %s::vector, url LIMIT 3",
             parameters=(embedding(params["question"]),),
         )
         summary = f"{embedded} pages embedded; nearest to {params['question']!r}:"
         return "\n".join([summary, *(f"{title} {url}" for title, url in nearest)])
 
     embedded = embed()
-    [make_table(), crawl] >> load >> embedded
+    crawl >> load >> embedded
     report(embedded)
 
 

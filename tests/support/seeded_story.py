@@ -257,7 +257,15 @@ class Story:
         cost = items
         changed = draw.randint(2, 11) if age < DAYS - 1 else 0
         new = items if age == DAYS - 1 else draw.choice((0, 0, 1))
-        changes = {"new": new, "changed": changed, "same": items - new - changed, "removed": 0, "failed": 0}
+        changes = {
+            "emit": "all",
+            "new": new,
+            "changed": changed,
+            "same": items - new - changed,
+            "removed": 0,
+            "failed": 0,
+            "emitted_again": 0,
+        }
         coverage = 0.6667 if age == 0 else round(1 - draw.randint(0, 2) / items, 4)
         conditions = [
             _condition("coverage", "json.price", "at least 0.9", "0.6667 (24 of 36)"),
@@ -369,11 +377,13 @@ class Story:
             (pages, 0, 0) if age == DAYS - 2 else (draw.randint(0, 3), draw.randint(0, 6), age == 2)
         )
         changes = {
+            "emit": "changed",
             "new": new,
             "changed": changed,
             "same": pages - new - changed,
             "removed": int(removed),
             "failed": failed,
+            "emitted_again": 0,
         }
         errors = [
             {

@@ -54,7 +54,6 @@ TURNED_INTO = {
 UNCODED_RAISES = {
     "hooks/calls.py": "an endpoint without a body, which no method passes one",
     "results/columns.py": "a kind of item, which operators name",
-    "results/manifest/folder.py": "a damaged record, which its reader reports",
     "results/files/csv_rows.py": "a damaged file, which the load reports",
     "results/files/parquet.py": "the same",
     "results/files/output.py": "a file that is written before it is opened",

@@ -24,15 +24,14 @@ CRAWL = {
 
 
 REFUSED: dict[str, tuple[type[Option], dict[str, Any], str]] = {
-    "emit": (Changes, {"manifest": "/x", "emit": "new"}, r"Changes\(emit=\) must be one of all, changed"),
-    "on_unchanged": (Changes, {"manifest": "/x", "on_unchanged": "fail"}, r"Changes\(on_unchanged=\) must be one of"),
-    "removed after no run": (Changes, {"manifest": "/x", "removed_after": 0}, r"Changes\(removed_after=\) must be"),
-    "keep nothing": (Changes, {"manifest": "/x", "keep": 0}, r"Changes\(keep=\) must be a whole number of at least 1"),
-    "share above 1": (Changes, {"manifest": "/x", "max_removed": 1.5}, r"Changes\(max_removed=\) must be a count"),
-    "compare": (Changes, {"manifest": "/x", "compare": "title"}, "compare"),
-    "removal that never happens": (
-        Changes, {"manifest": "/x", "shared": True, "removed_after": 3, "max_removed": 5},
-        r"Changes\(max_removed=\) has no effect with shared=True.*omit it",
+    "emit": (Changes, {"folder": "/x", "emit": "new"}, r"Changes\(emit=\) must be one of changed, all"),
+    "on_unchanged": (Changes, {"folder": "/x", "on_unchanged": "fail"}, r"Changes\(on_unchanged=\) must be one of"),
+    "removed after runs": (Changes, {"folder": "/x", "removed_after": 3}, r"must be a timedelta .*\(days=7"),
+    "removed before": (Changes, {"folder": "/x", "removed_after": timedelta(-1)}, r"a timedelta of at least 0"),
+    "compare": (Changes, {"folder": "/x", "compare": "title"}, "compare must be one of content, url, or"),
+    "a skip that never happens": (
+        Changes, {"folder": "/x", "emit": "all", "on_unchanged": "skip"},
+        r"Changes\(on_unchanged='skip'\) has no effect with emit='all'.*remove one",
     ),
     "fewer than none": (Quality, {"min_items": -1}, r"Quality\(min_items=\) must be a whole number of at least 0"),
     "a drop of all": (Quality, {"drop_vs_last": 30}, r"Quality\(drop_vs_last=\) must be a number from 0 to 1"),
@@ -95,7 +94,7 @@ def test_rows_must_name_a_list(rows: Any) -> None:
 def test_arguments_are_kept_as_given() -> None:
     """`.partial`, serialization, and code that inspects a task see what its author wrote."""
     given: dict[str, Any] = {
-        "save_to": "/x.jsonl",
+        "save_to": "/x-*.jsonl",
         "media_to": "/m",
         "changes": "/c",
         "result_schema": {"type": "object"},
@@ -119,21 +118,25 @@ def test_tasks_do_not_share_an_option() -> None:
     for task in tasks:
         task.render_template_fields({"ti": {"task_id": task.task_id}})  # type: ignore[typeddict-item]
     assert [task.changes for task in tasks] == [Changes("/tmp/a"), Changes("/tmp/b")]
-    assert changes.manifest == "/tmp/{{ ti.task_id }}"
+    assert changes.folder == "/tmp/{{ ti.task_id }}"
 
 
 def test_runs_in_one_process_do_not_share_an_option() -> None:
     """Each run renders a shallow copy of the task."""
-    task = WebDataCrawlOperator(**CRAWL, changes=Changes("/tmp/{{ ds }}", emit="changed"))
+    task = WebDataCrawlOperator(**CRAWL, changes=Changes("/tmp/{{ ds }}", emit="all"))
     for ds in ("2026-01-01", "2026-01-02"):
         run = task.prepare_for_execution()
         run.render_template_fields({"ds": ds})  # type: ignore[typeddict-item]
-        assert run.changes == Changes(f"/tmp/{ds}", emit="changed")
+        assert run.changes == Changes(f"/tmp/{ds}", emit="all")
 
 
 def test_rendered_fields_are_legible() -> None:
-    task = WebDataCrawlOperator(**CRAWL, changes=Changes("/c", emit="changed"))
-    assert serialize_template_field(task.changes, "changes") == {"manifest": "/c", "emit": "changed"}
+    task = WebDataCrawlOperator(**CRAWL, changes=Changes("/c", emit="all", removed_after=timedelta(1)))
+    assert serialize_template_field(task.changes, "changes") == {
+        "folder": "/c",
+        "emit": "all",
+        "removed_after": "1 day, 0:00:00",
+    }
 
 
 def test_an_xcom_in_an_option_makes_a_dependency() -> None:

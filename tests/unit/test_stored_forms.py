@@ -27,7 +27,8 @@ from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
 from airflow_provider_webdata.plugin import WebDataPlugin
 from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
-from airflow_provider_webdata.results.manifest.entries import _Line
+from airflow_provider_webdata.results.changes.pages import Page
+from airflow_provider_webdata.results.changes.snapshots import Emitter, Header
 from airflow_provider_webdata.runs.intent import _IntentState
 from airflow_provider_webdata.runs.jobs.state import StartState
 from airflow_provider_webdata.runs.money.paid_records import StoreRecords
@@ -169,7 +170,9 @@ def of_results() -> Iterator[tuple[str, list[str]]]:
     assert payload is not None
     yield "asset event of a watched check", [*payload]
     yield "asset event of a watched delivery", [*payload_of("stored", DELIVERY)]
-    yield "line of a file of changes", struct(_Line)
+    yield "snapshot of changes: header", struct(Header)
+    yield "snapshot of changes: a run that emitted pages", struct(Emitter)
+    yield "snapshot of changes: a page, an array", struct(Page)
 
 
 def of_the_inbox() -> Iterator[tuple[str, list[str]]]:

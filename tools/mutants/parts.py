@@ -52,11 +52,11 @@ PARTS: dict[str, Part] = {
         ("inbox/tokens.py",),
         ("unit/inbox", "integration/inbox/http/test_receive.py", "integration/inbox/http/test_reading.py"),
     ),
-    "results/manifest": Part(
-        ("results/manifest/*.py",),
+    "results/changes": Part(
+        ("results/changes/*.py", "runs/publishing/consumers.py", "runs/publishing/detect_changes.py"),
         (
-            "unit/results",
-            "integration/results/test_manifest.py",
+            "unit/results/changes",
+            "unit/runs/publishing",
             "integration/operators/test_changed_results.py",
         ),
     ),

@@ -116,8 +116,9 @@ class Consumers:
         tasks = [known.get(task_id, Consumer(task_id)) for task_id in emitter.tasks]
         found = [(task, self._states(emitter.run_id, task, emitter.map_index)) for task in tasks]
         if not any(states for _, states in found):
-            # Airflow has deleted the task instances.
-            return bool(self._ti.get_dagrun_state(self._ti.dag_id, emitter.run_id) == _SUCCESS)
+            # Airflow has deleted the task instances. A run that it has deleted, too, may have failed.
+            success = self._ti.get_dr_count(self._ti.dag_id, run_ids=[emitter.run_id], states=[_SUCCESS])
+            return bool(success)
         # A task that its author has removed from the DAG has no instances where Airflow has not created any.
         return all(has_consumed(states, is_load=task.is_load) for task, states in found if states)
 

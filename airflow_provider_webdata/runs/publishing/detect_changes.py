@@ -299,7 +299,7 @@ class DetectChanges(Step):
         """Write the snapshot of this run."""
         emitter = self.consumers.emitter()
         emitters = {} if emitter is None else {self.consumers.token: emitter}
-        if emitter is None and self._number_emitted:
+        if emitter is None and self._emits:
             self._log.warning(
                 "All tasks downstream have started before, so none will read these results, and later runs emit the "
                 "same pages again. To use them now, clear the tasks downstream, too"
@@ -318,8 +318,8 @@ class DetectChanges(Step):
         return path
 
     @property
-    def _number_emitted(self) -> int:
-        return sum(self._counts[change] for change in ("new", "changed", "removed")) + self._again["request"]
+    def _emits(self) -> bool:
+        return bool(self._counts["removed"]) or any(map(self._is_emitted, range(len(self._flags))))
 
     def _report(self) -> None:
         counts, log = self._counts, self._log
@@ -337,8 +337,8 @@ class DetectChanges(Step):
 
     def verdict(self) -> None:
         """Skip the task if nothing is emitted and `on_unchanged` says so."""
-        if self.changes.on_unchanged == "skip" and not self._number_emitted:
-            raise AirflowSkipException("No page is new, changed, or removed since the last run")
+        if self.changes.on_unchanged == "skip" and not self._emits:
+            raise AirflowSkipException("No page is emitted: none is new, changed, or removed")
 
 
 @dataclass

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from .page import PageView
 
-CHANGES = ("new", "changed", "removed", "same", "failed")
-"""Counts of a run against the last, in the order in which the tab shows them."""
+CHANGES = ("new", "changed", "removed", "same", "failed", "emitted_again")
+"""Counts of a run's pages against earlier runs, in the order in which the tab shows them."""
 RUNS = 30
 """Number of runs whose measurements are compared."""
 _ERRORS_SHOWN = 50

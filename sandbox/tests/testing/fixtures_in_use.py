@@ -18,7 +18,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.monitor import WebDataCreateMonitorOperator, WebDataRunMonitorOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes, Quality
+from airflow_provider_webdata.options import Quality
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 
 PAGE = "https://town.example/"
@@ -149,7 +149,7 @@ def test_a_run_compares_with_the_run_before(webdata_sandbox, tmp_path):
         scrape = WebDataBatchScrapeOperator(
             task_id="scrape",
             urls=[f"{PAGE}{number}" for number in range(len(words))],
-            changes=Changes(f"{tmp_path}/manifest", emit="changed"),
+            changes=f"{tmp_path}/seen",
             save_to=f"{tmp_path}/{{{{ run_id }}}}.jsonl",
             max_age=0,
             deferrable=True,
@@ -163,7 +163,7 @@ def test_a_run_compares_with_the_run_before(webdata_sandbox, tmp_path):
         run("a", quality=Quality(drop_vs_last=0.5))
 
 
-def test_checks_without_a_manifest_know_the_run_before(webdata_sandbox):
+def test_checks_without_changes_know_the_run_before(webdata_sandbox):
     search = {"task_id": "search", "quality": Quality(drop_vs_last=0.5)}
     assert len(webdata_sandbox.execute(WebDataSearchOperator(query="river", limit=5, **search))["web"]) > 2
     with pytest.raises(Exception, match="drop_vs_last"):

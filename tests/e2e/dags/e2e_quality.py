@@ -1,13 +1,14 @@
-"""A DAG whose results are checked; the run's configuration says where they go."""
+"""A DAG whose results are checked and loaded; the run's configuration says where they go."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import dag, task
+from airflow.sdk import dag
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Quality
+from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 
 
 @dag(dag_id="e2e_quality", schedule=None)
@@ -17,19 +18,15 @@ def checks():
         url="https://checked.example/",
         limit=50,
         scrape_options={"max_age": 0},
-        save_to="{{ dag_run.conf['path'] }}",
+        save_to="{{ dag_run.conf['folder'] }}/files/*.jsonl",
+        changes="{{ dag_run.conf['folder'] }}/seen",
         quality=Quality(drop_vs_last=0.3, coverage={"markdown": 1}, blocked=0.1),
         poll_interval=2,
         deferrable=True,
         retries=2,
         retry_delay=timedelta(seconds=1),
     )
-
-    @task
-    def read(path: str) -> str:
-        return path
-
-    read(crawl.output["path"])
+    WebDataToTableOperator(task_id="load", path=crawl.output, table="pages", conn_id="checked_table")
 
 
 checks()

@@ -33,7 +33,8 @@ def site():
         url="https://thousand.example/",
         limit=2000,
         scrape_options={"max_age": 0},
-        changes=Changes("{{ dag_run.conf['folder'] }}/seen", emit="changed"),
+        # The run after the one that misses a page removes it. A run that is cleared does not.
+        changes=Changes("{{ dag_run.conf['folder'] }}/seen", removed_after=timedelta(seconds=1)),
         save_to="{{ dag_run.conf['folder'] }}/{{ dag_run.conf['day'] }}.jsonl",
         documents=True,
         deferrable=False,

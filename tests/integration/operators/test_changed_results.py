@@ -337,6 +337,16 @@ def test_nothing_changed(site: Site, task: Any, on_unchanged: str, state: str) -
     assert site.run(1, task, on_unchanged=on_unchanged).state == "success"
 
 
+def test_a_task_that_emits_unchanged_pages_again_is_not_skipped(site: Site) -> None:
+    """Else the tasks downstream would be skipped, too, and count as consumers."""
+    edited = (CRAWL[0], {**CRAWL[1], "documents": True})
+    failed = {direct.run_id_of(night(2)): {"t": "failed"}}
+    found = [site.run(1), site.run(2, edited), site.run(3, edited, on_unchanged="skip", states=failed)]
+    assert [one.state for one in found] == ["success"] * 3
+    assert [one.xcom["changes"]["emitted_again"] for one in found] == [0, 3, 3]
+    assert site.run(4, edited, on_unchanged="skip").state == "skipped"
+
+
 def test_runs_in_a_real_airflow(run_dag: Any, sandbox: SandboxServer, tmp_path: Path) -> None:
     """Pages are emitted until the tasks downstream have them; without changes, these tasks are skipped."""
     sandbox.control.set_page(f"{HOME}a", "<main>first</main>")

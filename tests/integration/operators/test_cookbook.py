@@ -8,7 +8,7 @@ import re
 import shutil
 import sqlite3
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,7 @@ RUN = [
 """Recipes that need one run, and nothing else."""
 
 BY_HAND = "logical_dates = [None]\n"
+"""`dag.test()` deletes the former run of the same date, also of none."""
 SETTINGS = {
     "Run a DAG for each new file": "dags = [crawl_docs, load_docs]\n",
     APPROVED: 'responses = {"approve": "Approve"}\n',
@@ -81,13 +82,22 @@ SETTINGS = {
 Cook = Callable[..., Outcome]
 
 
+def of_day(day: int) -> str:
+    return f"logical_dates = ['2026-01-{day:02}T00:00:00+00:00']\n"
+
+
 @pytest.fixture
 def cook(airflow: Airflow, sandbox: SandboxServer, tmp_path: Path) -> Cook:
     """Run a recipe, which writes to the folder of the test."""
 
-    def run(title: str, settings: str = "", changed: tuple[str, str] = ("with DAG", "with DAG")) -> Outcome:
-        code = RECIPES[title].replace("/tmp/webdata", str(tmp_path)).replace(*changed)
-        source = code + BY_HAND + SETTINGS.get(title, "") + settings
+    def run(
+        title: str, settings: str = "", changed: Mapping[str, str] | None = None, day: int = 0
+    ) -> Outcome:
+        code = RECIPES[title].replace("/tmp/webdata", str(tmp_path))
+        for former, new in (changed or {}).items():
+            assert former in code
+            code = code.replace(former, new)
+        source = code + (of_day(day) if day else BY_HAND) + SETTINGS.get(title, "") + settings
         return airflow.run(
             source,
             AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox),
@@ -280,11 +290,11 @@ def test_a_change_is_reported_once(cook: Cook, sandbox: SandboxServer) -> None:
 def test_a_new_price_updates_its_row_and_is_reported(
     cook: Cook, sandbox: SandboxServer, tmp_path: Path
 ) -> None:
-    assert {"Gooseneck kettle: 75.5 EUR", "Hand grinder: 59.0 EUR"} < {*result(cook(WATCH), "alert")}
+    assert {"Gooseneck kettle: 75.5 EUR", "Hand grinder: 59.0 EUR"} < {*result(cook(WATCH, day=2), "alert")}
     offer = {"@type": "Product", "name": "Gooseneck kettle", "offers": {"price": 69.5}}
     html = f'<script type="application/ld+json">{json.dumps(offer)}</script>'
     sandbox.control.set_page("https://shop.example/kettles", html)
-    outcome = cook(WATCH)
+    outcome = cook(WATCH, day=3)
     assert result(outcome, "alert") == ["Gooseneck kettle: 69.5 EUR"]
     assert outcome.xcom["load.return_value"]["loaded"] == 1
     with sqlite3.connect(tmp_path / "warehouse.db") as warehouse:
@@ -294,10 +304,10 @@ def test_a_new_price_updates_its_row_and_is_reported(
 
 
 def test_each_change_of_a_price_is_in_the_history(cook: Cook, sandbox: SandboxServer, tmp_path: Path) -> None:
-    for price in (75.5, 69.5):
+    for day, price in ((2, 75.5), (3, 69.5)):
         offer = {"name": "Gooseneck kettle", "offers": {"price": price}}
         sandbox.control.set_page("https://shop.example/kettles", json=offer)
-        cook(WATCH, changed=('table="prices"', 'table="prices", mode="append"'))
+        cook(WATCH, changed={'table="prices"': 'table="prices", mode="append"'}, day=day)
     found = re.search(
         r"^```sql\n(.*?)^```$", (FOLDER / "price_watch.md").read_text(), re.MULTILINE | re.DOTALL
     )
@@ -309,42 +319,48 @@ def test_each_change_of_a_price_is_in_the_history(cook: Cook, sandbox: SandboxSe
 
 
 FAILING = "https://river.example/floods"
+SOON = {
+    "import pendulum": "import datetime\n\nimport pendulum\n"
+    "from airflow_provider_webdata.options import Changes",
+    'changes=f"{FOLDER}/seen"': 'changes=Changes(f"{FOLDER}/seen", removed_after=datetime.timedelta(0))',
+}
+"""Pages that two runs have missed are removed: all runs of a test are of today."""
 
 
-def three_nights(run: Callable[[], Outcome], sandbox: SandboxServer) -> None:
-    """Load the site, then a changed page, then the removal of one; another page fails for two nights."""
-    run()
+def three_nights(run: Callable[[int], Outcome], sandbox: SandboxServer) -> None:
+    """Load the site, then a changed page, then the removal of one; another page fails the second night."""
+    run(2)
     sandbox.control.set_page("https://river.example/market", "<p>The market moves again.</p>", title="Market")
     sandbox.control.delete_page("https://river.example/salmon")
     sandbox.control.set_page(FAILING, "<p>Out of order</p>", status=503)
-    run()
-    run()
+    run(3)
+    sandbox.control.set_page(FAILING, "<p>Floods</p>")
+    run(4)
 
 
-def test_a_nightly_crawl_updates_and_deletes_rows(
+def test_a_nightly_crawl_updates_and_marks_rows(
     airflow: Airflow, sandbox: SandboxServer, postgres: Postgres, tmp_path: Path
 ) -> None:
     url = postgres.create_database(f"recipe_{tmp_path.name.replace('-', '_')}").replace("+psycopg2", "")
 
     def rows() -> dict[str, str]:
         with contextlib.closing(psycopg2.connect(url)) as warehouse, warehouse.cursor() as cursor:
-            cursor.execute("SELECT source_url, markdown FROM pages")
+            cursor.execute("SELECT page, markdown FROM pages WHERE webdata_removed_at IS NULL")
             return dict(cursor.fetchall())
 
-    def run() -> Outcome:
+    source = RECIPES[POSTGRES].replace("/tmp/webdata", str(tmp_path))
+    for former, new in SOON.items():
+        source = source.replace(former, new)
+
+    def run(day: int) -> Outcome:
         outcome = airflow.run(
-            RECIPES[POSTGRES].replace("/tmp/webdata", str(tmp_path)) + BY_HAND,
+            source + of_day(day),
             AIRFLOW_CONN_WEBDATA_DEFAULT=connection(sandbox),
             AIRFLOW_CONN_WAREHOUSE=url.replace("postgresql:", "postgres:"),
         )
         assert outcome.run["state"] == "success", outcome.log[-4000:]
-        loads.append(
-            (
-                outcome.xcom["load.return_value"]["loaded"],
-                outcome.xcom["load.return_value"]["deleted"],
-                len(rows()),
-            )
-        )
+        loaded = outcome.xcom["load.return_value"]
+        loads.append((loaded["loaded"], loaded["removed"], len(rows())))
         return outcome
 
     loads: list[tuple[int, int, int]] = []
@@ -352,7 +368,7 @@ def test_a_nightly_crawl_updates_and_deletes_rows(
     assert FAILING in rows()
     first, *later = loads
     assert first[0] == first[2] > 3
-    assert later == [(1, 0, first[2]), (0, 1, first[2] - 1)]
+    assert later == [(1, 0, first[2]), (1, 1, first[2] - 1)]
     assert "The market moves again." in rows()["https://river.example/market"]
     assert "https://river.example/salmon" not in rows()
 
@@ -367,10 +383,11 @@ def test_a_nightly_crawl_into_a_warehouse(cook: Cook, sandbox: SandboxServer, tm
 
     def rows() -> dict[str, str]:
         with duckdb.connect(str(file)) as database:
-            return dict(database.execute("SELECT source_url, markdown FROM web.pages").fetchall())
+            today = "SELECT page, markdown FROM web.pages WHERE webdata_removed_at IS NULL"
+            return dict(database.execute(today).fetchall())
 
-    def run() -> Outcome:
-        outcome = cook(DLT, changed=(warehouse, stand_in))
+    def run(day: int) -> Outcome:
+        outcome = cook(DLT, changed={warehouse: stand_in, **SOON}, day=day)
         assert outcome.run["state"] == "success", outcome.log[-4000:]
         counts.append(len(rows()))
         return outcome
@@ -385,12 +402,12 @@ def test_a_nightly_crawl_into_a_warehouse(cook: Cook, sandbox: SandboxServer, tm
 def test_a_changed_price_is_posted(cook: Cook, sandbox: SandboxServer) -> None:
     with messages() as (alert_url, sent):
         settings = f'import os\nos.environ["AIRFLOW_VAR_ALERT_URL"] = {alert_url!r}\n'
-        assert cook(ALERT, settings).run["state"] == "success"
-        assert cook(ALERT, settings).state("alert") == "skipped"
+        assert cook(ALERT, settings, day=2).run["state"] == "success"
+        assert cook(ALERT, settings, day=3).state("alert") == "skipped"
         assert sent == []
         price = {"name": "Gooseneck kettle", "offers": {"price": 69.5}}
         sandbox.control.set_page("https://shop.example/kettles", json=price)
-        assert cook(ALERT, settings).run["state"] == "success"
+        assert cook(ALERT, settings, day=4).run["state"] == "success"
         assert sent == ["Gooseneck kettle: now 69.5 EUR"]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterator
@@ -40,6 +41,10 @@ PAGES = [
 ]
 DATA: dict[str, Any] = {"crawl": PAGES, "batch_scrape": PAGES, "agent": {"b": [2]}}
 FAILED = {"status": "failed", "error": "the queue was full"}
+
+
+def night(day: int) -> datetime:
+    return datetime(2026, 1, day, tzinfo=timezone.utc)
 
 
 def ended(kind: str, status: str = "completed", **fields: Any) -> dict[str, Any]:
@@ -763,64 +768,65 @@ def test_the_reason_of_a_failed_page_may_have_any_shape(
 @pytest.mark.rule("metadata-not-fetched")
 @pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
 def test_a_page_that_was_not_fetched_has_failed(service: JobService, tmp_path: Path, kind: str) -> None:
-    """A later run in which no page could be fetched removes none."""
+    """Later runs in which no page could be fetched remove none."""
     service.ends_as = ended(kind, data=[PAGES[0], UNFETCHED])
-    known = {"changes": f"{tmp_path}/known", "save_to": f"{tmp_path}/pages.jsonl"}
-    outcome = direct.run(job(kind, **known, max_error_ratio=0.4))
+    changes = Changes(f"{tmp_path}/seen", removed_after=timedelta(0))
+    first = job(kind, changes=changes, save_to=f"{tmp_path}/*.jsonl", max_error_ratio=0.4)
+    outcome = direct.run(first, day=night(1))
     assert outcome.ended == ("failed", 1)
     result = outcome.xcom["return_value"]
-    assert [json.loads(line)["markdown"] for line in (tmp_path / "pages.jsonl").read_text().splitlines()] == [
-        "one"
-    ]
+    [line] = Path(result["path"]).read_text().splitlines()
+    assert json.loads(line)["markdown"] == "one"
     failed = {"url": "http://nohost.example.net/x", "error": "Network Connect Timeout Error", "code": "599"}
     assert (result["count"], result["errors"]["count"], result["errors"]["pages"]) == (1, 1, [failed])
     service.ends_as = ended(kind, data=[UNFETCHED], completed=1)
-    for _ in range(3):
-        outcome = direct.run(job(kind, changes=Changes(f"{tmp_path}/known", removed_after=1)))
+    for number in (2, 3, 4):
+        outcome = direct.run(job(kind, changes=changes), day=night(number))
         result = outcome.xcom["return_value"]
         assert outcome.ended == ("failed", 1)
         assert (result["changes"]["removed"], result["errors"]["count"]) == (0, 1)
 
 
 @pytest.mark.parametrize("deferrable", [True, False])
-def test_pages_whose_urls_the_service_drops_are_not_removed(
+def test_pages_that_the_service_lost_are_not_removed(
     service: JobService, tmp_path: Path, deferrable: bool
 ) -> None:
-    """The service did not try to fetch them, such as those of a site that it does not support anymore.
-
-    Nor are those that the service lost.
-    """
+    """Unlike those that it refuses to fetch, such as those of a site that it does not support anymore."""
     urls = [page["metadata"]["sourceURL"] for page in PAGES]
-    changes = Changes(f"{tmp_path}/known", removed_after=1)
+    changes = Changes(f"{tmp_path}/seen", removed_after=timedelta(0))
+    nights = map(night, itertools.count(1))
 
-    def batch(pages: list[Any], dropped: list[str]) -> dict[str, Any]:
+    def batch(pages: list[Any], dropped: list[str]) -> Any:
         service.ends_as = ended("batch_scrape", data=pages, completed=len(pages))
         service.invalid_urls = dropped
-        return direct.run(job("batch_scrape", urls=urls, changes=changes, deferrable=deferrable)).value
+        task = job("batch_scrape", urls=urls, changes=changes, deferrable=deferrable)
+        return direct.run(task, day=next(nights)).value["changes"]
 
-    assert batch(PAGES, [])["changes"]["new"] == 2
-    assert batch(PAGES[:1], [urls[1], "htp://x"])["changes"]["removed"] == 0
-    assert batch(PAGES[:1], [])["changes"]["removed"] == 0
+    assert batch(PAGES, [])["new"] == 2
+    assert [batch(PAGES[:1], [])["removed"] for _ in range(3)] == [0, 0, 0]
+    assert [batch(PAGES[:1], [urls[1], "htp://x"])["removed"] for _ in range(3)] == [0, 1, 0]
 
 
 def test_pages_that_a_job_counts_but_does_not_deliver_are_not_removed(
     service: JobService, tmp_path: Path, log: Callable[[], str]
 ) -> None:
+    changes = Changes(f"{tmp_path}/seen", removed_after=timedelta(0))
+    nights = map(night, itertools.count(1))
+
     def crawl(pages: list[Any], counted: Any) -> dict[str, Any]:
         service.ends_as = ended("crawl", data=pages, completed=counted)
-        done = direct.run(job("crawl", changes=Changes(f"{tmp_path}/known", removed_after=1)))
+        done = direct.run(job("crawl", changes=changes), day=next(nights))
         return done.value | {"incomplete": done.xcom.get("incomplete")}
 
     assert "missing_pages" not in crawl(PAGES, 2)
     result = crawl(PAGES[:1], 10)
     assert result["incomplete"] == [{"kind": "pages_missing", "number": 9, "of": 10}]
     assert (result["changes"]["same"], result["changes"]["removed"], result["missing_pages"]) == (1, 0, 9)
-    warned = "The service counts 10 completed pages in job "
-    assert [
-        line.partition(" but ")[2].partition(".")[0] for line in log().splitlines() if warned in line
-    ] == ["returned 1"]
+    warned = r"The service counts 10 completed pages in job \S+ but returned (\d+)"
+    assert re.findall(warned, log()) == ["1"]
     assert "may be incomplete" not in log()
-    assert crawl(PAGES[:1], 1)["changes"]["removed"] == 1
+    assert crawl(PAGES[:1], 10)["changes"]["removed"] == 0
+    assert [crawl(PAGES[:1], 1)["changes"]["removed"] for _ in range(2)] == [0, 1]
 
 
 @pytest.mark.parametrize(("ends_with", "opened"), [(".jsonl", open), (".jsonl.gz", gzip.open)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -197,7 +197,7 @@ def crawl(day: int, folder: Path) -> direct.Outcome:
         url=URL,
         poll_interval=1,
         deferrable=False,
-        changes=Changes(manifest=str(folder), removed_after=1, emit="all"),
+        changes=Changes(str(folder), emit="all", removed_after=timedelta(0)),
     )
     return direct.run(task, StateStore(), day=datetime(2026, 1, day, tzinfo=timezone.utc))
 
@@ -227,7 +227,7 @@ INCOMPLETE = {
 
 @pytest.mark.rule("odd-values", "job-errors")
 @pytest.mark.parametrize("server", INCOMPLETE)
-def test_a_job_is_delivered_whole_and_removes_nothing(
+def test_a_job_is_delivered_whole_and_removes_nothing_at_once(
     server: str, service: JobService, tmp_path: Path, log: Callable[[], str]
 ) -> None:
     service.ends_after = 0

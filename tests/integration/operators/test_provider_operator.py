@@ -6,6 +6,7 @@ import csv
 import json
 from collections.abc import Callable
 from contextlib import closing
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import FaultServer, answer, reset
@@ -366,17 +366,18 @@ def test_records_are_compared_and_validated(here: SandboxServer, tmp_path: Path)
     arguments = {
         **SEARCH,
         "options": {"query": "river harbour"},
-        "changes": Changes(str(tmp_path / "seen")),
+        "changes": str(tmp_path / "seen"),
         "record_key": "number",
         "result_schema": schema,
     }
-    first = direct.run(task(**arguments)).value
+    nights = [datetime(2026, 1, day, tzinfo=timezone.utc) for day in (1, 2, 3)]
+    first = direct.run(task(**arguments), day=nights[0]).value
     assert first["changes"]["new"] == 3
     assert first["validation"]["invalid"] == 1
     assert first["data"][2]["validationErrors"] == ['employees: breaks "type": "integer"']
-    direct.run(task(**{**arguments, "options": {"query": "river"}}))
-    third = direct.run(task(**arguments)).value
-    assert third["changes"]["same"] == 3
+    direct.run(task(**{**arguments, "options": {"query": "river"}}), day=nights[1])
+    third = direct.run(task(**arguments), day=nights[2]).value
+    assert (third["changes"]["same"], third["data"]) == (3, [])
 
 
 @pytest.mark.parametrize(

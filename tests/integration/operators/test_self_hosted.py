@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
@@ -208,24 +209,25 @@ def test_a_server_that_bills_keeps_its_warning(own: SandboxServer, connect: Any,
 
 @pytest.mark.rule("metadata-not-fetched", "metadata-no-host")
 @pytest.mark.parametrize(("host", "failed"), [("down.example", 2), ("10.0.0.1", 0)])
-def test_pages_of_a_host_that_is_down_are_not_removed(
+def test_pages_of_a_host_that_is_down_are_removed_by_age(
     own: SandboxServer, tmp_path: Path, host: str, failed: int
 ) -> None:
     """A name that does not resolve is a page with 404; a refused connection is in the errors of the job."""
     urls = ["http://up.example/", f"http://{host}/a", f"http://{host}/b"]
     for url in urls:
         own.control.set_page(url, "<main>Text</main>")
-    changes = Changes(str(tmp_path), removed_after=1)
+    changes = Changes(str(tmp_path), removed_after=timedelta(days=2))
 
-    def batch() -> dict[str, Any]:
-        return direct.run(WebDataBatchScrapeOperator(task_id="t", urls=urls, changes=changes)).value
+    def batch(day: int) -> Any:
+        task = WebDataBatchScrapeOperator(task_id="t", urls=urls, changes=changes)
+        return direct.run(task, day=datetime(2026, 1, day, tzinfo=timezone.utc)).value
 
-    assert batch()["changes"]["new"] == 3
+    assert batch(1)["changes"]["new"] == 3
     for url in urls[1:]:
         own.control.delete_page(url)
-    for _ in range(2):
-        result = batch()
-        assert [result["changes"][name] for name in ("same", "removed", "failed")] == [1, 0, failed]
+    for day, removed in ((2, 0), (3, 0), (4, 2), (5, 0)):
+        result = batch(day)
+        assert [result["changes"][name] for name in ("same", "removed", "failed")] == [1, removed, failed]
         assert result["errors"]["count"] == 2
 
 

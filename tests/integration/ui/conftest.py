@@ -316,6 +316,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
                 "preview": preview,
                 "credits": credits,
                 "quality": quality,
+                "changes": {"emit": "changed", "new": 2, "same": 40, "emitted_again": 1, HOSTILE: 3},
                 "incomplete": lacks,
             },
         },

@@ -504,6 +504,7 @@ def test_the_tab_says_on_what_a_task_waits(pages: Pages) -> None:
 def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     params = {"dag_id": "shop", "run_id": "run", "task_id": "crawl", "map_index": "{MAP_INDEX}"}
     text = pages.get("/task", **params).text
+    assert "Against earlier runs: 2 new, 40 same, 1 emitted again</p>" in text
     assert ids["crawl"] in text
     assert "s3://bucket/pages.jsonl" in text
     assert f'href="{DASHBOARD}"' in text
@@ -512,7 +513,7 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert "3 of 7 rows" in text
     assert "1,234 of 1,300 searches were not started because of credit_limit" in text
     assert "The job exceeded credit_limit; the results contain the pages scraped until then." in text
-    assert "2 pages seem to be gone" in text
+    assert "2 of 2 rows have a key that is too long for an index" in text
     assert "earlier runs found" not in text, "no number of pages"
     assert "https://river.example/</a></td>" in text
     columns = re.findall(r"<tr><td><code>([^<]*)</code></td><td>([^<]*)</td></tr>", text)

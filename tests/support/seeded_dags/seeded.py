@@ -49,7 +49,7 @@ with daily("competitor_prices", "commerce") as competitor_prices:
         task_id="scrape_prices",
         urls=[f"https://kettleworld.example/p/{number}" for number in range(1, 37)],
         save_to=f"{LAKE}/competitor_prices/latest.jsonl",
-        changes=Changes(folder=f"{LAKE}/competitor_prices/state"),
+        changes=Changes(f"{LAKE}/competitor_prices/state", emit="all"),
         quality=Quality(min_items=30, drop_vs_last=0.2, coverage={"json.price": 0.9}, blocked=0.1),
         deferrable=True,
     )
@@ -83,7 +83,7 @@ with daily("docs_rag_refresh", "search") as docs_rag_refresh:
         url="https://docs.lakehouse.example/",
         limit=41,
         save_to=f"{LAKE}/docs_rag/pages-*.parquet",
-        changes=Changes(folder=f"{LAKE}/docs_rag/state"),
+        changes=f"{LAKE}/docs_rag/state",
         deferrable=True,
     )
     declare_monitor >> wait_for_check >> crawl_docs >> EmptyOperator(task_id="embed_chunks")

@@ -19,6 +19,7 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support import direct
 from tests.support.fault_server import FaultServer, answer
@@ -57,6 +58,9 @@ def played(made: Any, given: dict[str, Any], end: str, how: str, folder: Path, *
         name: value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
         for name, value in given.items()
     }
+    if "changes" in given:
+        # A file of changes alone needs a path with `*`.
+        given["changes"] = Changes(given["changes"], emit="all")
     with DAG("d", schedule=None):
         task = made(task_id="write", save_to=path, **given)
         paths = {"output": task.output, "path": task.output["path"], "literal": path, "list": [path]}

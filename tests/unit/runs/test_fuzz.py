@@ -9,7 +9,6 @@ import os
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,8 @@ from msgspec.structs import replace
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
-from airflow_provider_webdata.results.manifest.entries import Entry
-from airflow_provider_webdata.results.manifest.folder import ManifestFolder, ManifestRun
+from airflow_provider_webdata.results.changes.pages import Page, RunFacts, compared, version_after
+from airflow_provider_webdata.results.changes.snapshots import Emitter, SnapshotFolder
 from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
 from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
@@ -221,15 +220,24 @@ def test_fuzz_of_kept_records(tmp_path: Path) -> None:
             by_search(searches, items_of(searches))
 
 
-def test_fuzz_of_manifests(tmp_path: Path) -> None:
+def test_fuzz_of_snapshots(tmp_path: Path) -> None:
     """One value of another type, or a run of bytes: it is read, or an error names the file."""
     draw = random.Random(SEED)
-    folder = ManifestFolder(f"file://{tmp_path}/seen")
-    first, second = (
-        ManifestRun(datetime(2026, 1, day, tzinfo=timezone.utc), "d", f"r{day}", "t", -1) for day in (1, 2)
-    )
-    page = {"https://a.example/a": Entry(None, "f", 200, "1", "2", "3", 0)}
-    path = Path(folder.write(first, folder.known_before(first), page, "content").removeprefix("file://"))
+    folder = SnapshotFolder(f"file://{tmp_path}/seen")
+    night = RunFacts("here", "token", 7 << 20, 1_800_000_000, "request", 0, True, emits_all=True)
+    with folder.draft() as draft:
+        draft.write([Page(f"https://a.example/{name}", 5 << 20, "d", "r", 1, 1, "token") for name in "ab"])
+        path = Path(draft.publish(2, {"token": Emitter("here", "run", -1, ["load"])}).removeprefix("file://"))
+
+    def next_night() -> None:
+        with folder.opened() as state, folder.draft() as draft:
+            outcomes = [compared(page, None, night) for page in state.pages()]
+            draft.write(outcome.page for outcome in outcomes if outcome is not None)
+            assert isinstance(state.last_count, (int, type(None)))
+            assert version_after(state.newest, 0) > state.newest
+            Path(draft.publish(2, state.emitters).removeprefix("file://")).unlink()
+
+    next_night()
     lines = [json.loads(line) for line in gzip.decompress(path.read_bytes()).splitlines()]
     for number in range(ROUNDS):
         damage = damaged(draw, lines)
@@ -237,4 +245,4 @@ def test_fuzz_of_manifests(tmp_path: Path) -> None:
         content = cut(draw, content) if draw.random() < 0.3 else content
         stored = gzip.compress(content)
         path.write_bytes(cut(draw, stored) if draw.random() < 0.2 else stored)
-        reads(number, "seen", content, folder.known_before, second)
+        reads(number, "seen", content, next_night)

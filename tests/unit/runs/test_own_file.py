@@ -100,19 +100,18 @@ def test_a_literal_path_of_all_instances_is_refused_while_the_dag_is_parsed() ->
     ],
 )
 def test_a_file_of_changes_is_not_replaced_by_the_next_run(path: str, refused: str | None) -> None:
-    def define(emit: Any) -> WebDataCrawlOperator:
+    def define(changes: Changes | str) -> WebDataCrawlOperator:
         with DAG("d"):
-            return WebDataCrawlOperator(
-                task_id="t", url=URL, save_to=path, changes=Changes("/seen", emit=emit)
-            )
+            return WebDataCrawlOperator(task_id="t", url=URL, save_to=path, changes=changes)
 
-    define("all")
+    define(Changes("/seen", emit="all"))
     words = "each run would replace the file of the run before"
     if refused == "parsed":
-        with pytest.raises(ArgumentError, match=words):
-            define("changed")
+        for given in ("/seen", Changes("/seen")):
+            with pytest.raises(ArgumentError, match=words):
+                define(given)
         return
-    task = define("changed")
+    task = define("/seen")
     if refused == "run":
         with pytest.raises(OutputError, match=words):
             check_own_file(task, context_of(), emits_changes=True)
