@@ -138,15 +138,14 @@ class DiskWorld(World):
         """Return the items of a run, and the number of pages that it did not request."""
         listed: list[str] = []
         if how.is_incremental:
-            with step.folder.opened() as state:
-                consumed = step.consumers.consumed(state.emitters)
+            with step.known() as state:
                 known = {page.key: page for page in state.pages()}
             listed = [
                 SITE + key
                 for key, content in self.site.pages.items()
                 if (page := known.get(SITE + key)) is not None
                 and page.digest is not None
-                and not step.is_open(page, consumed)
+                and not state.is_open(page)
                 and page.missed is None
                 and page.request == step.request
                 and self._is_current(page, content)
