@@ -49,7 +49,7 @@ OWN = {
     "limit": 5,
     "max_concurrency": 2,
     "media_to": "/media",
-    "save_to": "/found.jsonl",
+    "save_to": "/*.jsonl",
     "wait_timeout": 60,
     "webdata_conn_id": "c",
 }
