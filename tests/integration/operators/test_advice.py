@@ -101,11 +101,17 @@ def test_a_limit_is_met_by_the_advice_of_its_error(here: Any) -> None:
     assert run(proxy="basic").state == "success"
 
 
-@pytest.mark.parametrize("name", ["keep", "removed_after", "min_items"])
-def test_an_argument_of_an_option(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "given_as"),
+    [("removed_after", "timedelta(days=3)"), ("min_items", "3")],
+    ids=lambda given: given,
+)
+def test_an_argument_of_an_option(name: str, given_as: str) -> None:
     crawl: dict[str, Any] = {"task_id": "t", "url": URL, "limit": 9}
     with pytest.raises(UnknownArgumentError) as caught:
         WebDataCrawlOperator(**crawl, **{name: 3})
     [(option, value)] = re.findall(r"write (\w+)=(.*)\.$", str(caught.value), re.MULTILINE)
-    given = eval(value.replace(f"{name}=...", f"{name}=3").replace("...", "'/tmp/seen'"), vars(options))
+    given = eval(
+        value.replace(f"{name}=...", f"{name}={given_as}").replace("...", "'/tmp/seen'"), vars(options)
+    )
     assert getattr(WebDataCrawlOperator(**crawl, **{option: given}), option) == given
