@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -31,7 +32,8 @@ class TaskInstance:
 
     :param first_reschedule: when the try was first rescheduled.
     :param earlier: XComs of former runs, by key.
-    :param states: states of tasks by run; runs without any are successful, and Airflow has deleted their tasks.
+    :param states: states of tasks by run; runs without any are successful, and Airflow has deleted their tasks; of a
+        deleted run, they are None.
     """
 
     try_number: int = 1
@@ -43,7 +45,7 @@ class TaskInstance:
     first_reschedule: Any = None
     start_date: Any = None
     earlier: dict[str, Any] = field(default_factory=dict)
-    states: Mapping[str, Mapping[str, str | None]] = field(default_factory=dict)
+    states: Mapping[str, Mapping[str, str | None] | None] = field(default_factory=dict)
     xcom: dict[str, Any] = field(default_factory=dict)
     task: Any = field(default_factory=lambda: SimpleNamespace(retries=0, on_success_callback=()))
 
@@ -72,12 +74,14 @@ class TaskInstance:
         self, dag_id: str, task_ids: list[str], run_ids: list[str], map_index: int | None = None
     ) -> dict[str, dict[str, str | None]]:
         [run_id] = run_ids
-        found = self.states.get(run_id, {})
-        return {run_id: {task_id: found[task_id] for task_id in task_ids if task_id in found}}
+        found = self.states.get(run_id, {}) or {}
+        # Airflow appends the index of a mapped task's instance to its name.
+        return {
+            run_id: {name: found[name] for name in found if {name, re.sub(r"_\d+$", "", name)} & {*task_ids}}
+        }
 
-    def get_dr_count(self, dag_id: str, *, run_ids: list[str], states: list[str]) -> int:
-        assert states == ["success"]
-        return len(run_ids)
+    def get_dr_count(self, dag_id: str, run_ids: list[str], states: list[str]) -> int:
+        return len([run_id for run_id in run_ids if self.states.get(run_id, {}) is not None])
 
     def get_previous_dagrun(self) -> Any:
         return SimpleNamespace() if self.earlier else None
@@ -226,7 +230,7 @@ def run(
     until: datetime | None = None,
     partition: str | None = None,
     earlier: dict[str, Any] | None = None,
-    states: Mapping[str, Mapping[str, str | None]] | None = None,
+    states: Mapping[str, Mapping[str, str | None] | None] | None = None,
     map_index: int = -1,
     before_try: Callable[[int], object] = lambda _: None,
 ) -> Outcome:
@@ -260,6 +264,7 @@ def run(
             number,
             operator.retries,
             run_id=run_id_of(day, partition),
+            **({"dag_id": operator.dag_id} if operator.has_dag() else {}),
             task_id=operator.task_id,
             map_index=map_index,
             first_reschedule=first_reschedule,

@@ -406,11 +406,18 @@ class Database(ABC):
             f"WHERE {joined} AND kept.{SOURCE} <> loaded.{SOURCE} LIMIT 1"
         ).fetchall()
         for page, other, source in found:
+            former, current = (_task_of(one) for one in (other, source))
+            is_renamed = former != current and other.removeprefix(former) == source.removeprefix(current)
+            owner, value = f"{other}/", "NULL"
+            reason = "its pages moved to this task,"
+            if is_renamed:
+                owner, value = f"{former}/", f"{_literal(current)} || substr({SOURCE}, {len(former) + 1})"
+                reason = f"the task was renamed, copy the files in {former} of its folder of changes to {current}, and"
             raise TableError(
                 f"The row of {shown(page)} in the table {layout.table} is from {other}, but the file is from "
                 f"{source}. Load the results of different tasks into different tables, or let them read different "
-                f"pages. If the task was renamed, run: UPDATE {path} SET {SOURCE} = {_literal(source)} "
-                f"WHERE {SOURCE} = {_literal(other)}"
+                f"pages. If {reason} run: UPDATE {path} SET {SOURCE} = {value} "
+                f"WHERE substr({SOURCE} || '/', 1, {len(owner)}) = {_literal(owner)}"
             )
 
     def _mark_outdated(self, layout: Layout) -> int:
@@ -539,6 +546,11 @@ class Database(ABC):
             f"first_value({quoted}) OVER (PARTITION BY {key} "
             f"ORDER BY CASE WHEN {' OR '.join(conditions)} THEN 1 ELSE 0 END, {newest}) AS {quoted}"
         )
+
+
+def _task_of(source: str) -> str:
+    """Return the DAG and the task of a source, without the instance."""
+    return "/".join(source.split("/")[:2])
 
 
 def _literal(text: str) -> str:

@@ -5,15 +5,18 @@ It finds what the DAG alone shows: a column or a key that the file will not have
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.literals import is_literal, is_template
+from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.results.columns import CHANGES, columns_of, kind_of_source
 from airflow_provider_webdata.results.files.formats import format_of
 from airflow_provider_webdata.results.pages.retrieval import KIND as DOCUMENTS
 from airflow_provider_webdata.results.result_schema import ResultSchema
+from airflow_provider_webdata.runs.publishing.requested_content import schema_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,11 +54,12 @@ def check_downstream_loads(task: Any, path: str) -> None:
 def description_of(load: WebDataToTableOperator) -> dict[str, Any]:
     """Return what decides into which columns of which table a load writes, as the DAG file has it."""
     names = ("conn_id", "table", "kind", "key", "columns", "mode")
-    return {name: getattr(load, name) for name in names}
+    return {**{name: getattr(load, name) for name in names}, "schema": schema_columns(load.result_schema)}
 
 
 def _check(load: WebDataToTableOperator, task: Any, path: str) -> None:
     try:
+        _check_changes(load, task)
         # Other workers may have other connections, and providers of databases.
         if _worker_of(load) == _worker_of(task) and is_literal(load.conn_id):
             _check_connection(load.conn_id)
@@ -68,6 +72,25 @@ def _check(load: WebDataToTableOperator, task: Any, path: str) -> None:
         ) from error
 
 
+def _check_changes(load: WebDataToTableOperator, task: Any) -> None:
+    changes = Changes.of(getattr(task, "changes", None))
+    if load.mode == "replace" and changes is not None and changes.emit == "changed":
+        raise ArgumentError(
+            "mode='replace' would delete the rows of unchanged pages. Use mode='upsert', or set Changes(emit='all') in "
+            "this task"
+        )
+    if (
+        changes is not None
+        and changes.on_unchanged == "skip"
+        and load.trigger_rule == "all_success"
+        and hasattr(_written(task), "expand_input")
+    ):
+        raise ArgumentError(
+            "on_unchanged='skip' would skip the load if one of the instances of this task has nothing new. Use "
+            "on_unchanged='empty', or set trigger_rule='none_failed_min_one_success' in the load"
+        )
+
+
 def _worker_of(task: Any) -> tuple[Any, ...]:
     return task.queue, task.executor, task.executor_config
 
@@ -78,11 +101,9 @@ def loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
     :param task: the executed operator.
     :param path: the file, after rendering.
     """
-    dag = task.get_dag()
-    # As the DAG file has it: the executed task is a copy with rendered fields.
-    written = None if dag is None else dag.task_dict.get(task.task_id)
+    dag, written = task.get_dag(), _written(task)
     for task_id in sorted(getattr(written, "downstream_task_ids", ())):
-        load = dag.task_dict.get(task_id)
+        load = _unmapped(dag.task_dict.get(task_id))
         if getattr(load, "_run_path", "") != _LOAD:
             continue
         given: Any = load.path
@@ -94,6 +115,20 @@ def loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
             if reads:
                 yield load
                 break
+
+
+def _written(task: Any) -> Any:
+    """Return a task as the DAG file has it: the executed one is a copy with rendered fields."""
+    dag = task.get_dag()
+    return None if dag is None else dag.task_dict.get(task.task_id)
+
+
+def _unmapped(task: Any) -> Any:
+    """Return an instance of a load that is mapped over paths alone, and another task unchanged."""
+    mapped = getattr(getattr(task, "expand_input", None), "value", None)
+    if isinstance(mapped, Mapping) and [*mapped] == ["path"]:
+        return task.unmap(mapped)
+    return task
 
 
 def _kind_of(task: Any) -> str | None:

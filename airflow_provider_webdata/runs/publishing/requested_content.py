@@ -43,20 +43,24 @@ def request_digest(
     """
     request = {**request, **_mapping(getattr(task, "extra_body", None))}
     options = {**request, **_mapping(request.get("scrapeOptions"))}
-    schema = getattr(task, "result_schema", None)
     content = [
         _DIGEST_VERSION,
         sorted(map(_text, options.get("formats") or ())),
         {name: options[name] for name in _CONTENT_OPTIONS if name in options},
         changes.compare,
-        []
-        if schema is None
-        else [(one.name, one.type) for one in ResultSchema.of(schema).columns("document")],
+        schema_columns(getattr(task, "result_schema", None)),
         bool(getattr(task, "documents", False)),
         getattr(task, "media_to", None) is not None,
         sorted(map(_text, loads)),
     ]
     return hashlib.blake2b(_text(content).encode(), digest_size=8).hexdigest()
+
+
+def schema_columns(schema: Any) -> list[tuple[str, str]]:
+    """Return the names and types of the columns of pages with a schema; none without one."""
+    if schema is None:
+        return []
+    return [(one.name, one.type) for one in ResultSchema.of(schema).columns("document")]
 
 
 def _text(value: Any) -> str:

@@ -383,6 +383,33 @@ def test_runs_in_a_real_airflow(run_dag: Any, sandbox: SandboxServer, tmp_path: 
     assert [run["tasks"]["t"]["state"] for run in done.runs] == [*["success"] * 3, "skipped"]
 
 
+def test_a_run_that_was_deleted_has_not_consumed(
+    run_dag: Any, sandbox: SandboxServer, tmp_path: Path
+) -> None:
+    sandbox.control.set_page(f"{HOME}a", "<main>first</main>")
+    done = run_dag(
+        f"""
+        @task
+        def delete_earlier_runs(run_id):
+            with create_session() as session:
+                for run in session.scalars(select(DagRun).where(DagRun.dag_id == "DAG_ID", DagRun.run_id != run_id)):
+                    session.delete(run)
+
+        delete_earlier_runs() >> WebDataScrapeOperator(
+            task_id="t", url="{HOME}a", save_to="{tmp_path}/*.jsonl", changes="{tmp_path}/seen"
+        )
+        """,
+        """
+        from airflow.models.dagrun import DagRun
+        from airflow.utils.session import create_session
+        from sqlalchemy import select
+        from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+        logical_dates = [f"2026-01-0{day}T00:00:00+00:00" for day in (1, 2)]
+        """,
+    )
+    assert done.runs[-1]["xcom"]["t.changes"] == counts(new=1, emitted_again=1), done.log[-3000:]
+
+
 def test_all_with_their_changes_and_the_removed_pages(site: Site) -> None:
     site.run(1)
     site.show(a="<p>changed</p>")
