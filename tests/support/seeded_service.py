@@ -233,7 +233,7 @@ class _Days:
         )
         self._monitor(
             "Bridge tenders",
-            "0 6 * * 1-5",
+            "0 6 * * *",
             {"type": "scrape", "urls": [f"https://{BOARD}/bridges", f"https://{BOARD}/archive"]},
             goal="A lot for a bridge was opened or closed",
         )
