@@ -60,19 +60,19 @@ class Option(msgspec.Struct):
 class Changes(Option):
     """Detection of pages that are new, changed, or removed since earlier runs of the task.
 
-    Each run compares with the state in `<folder>/<dag_id>/<task_id>`, and with `/<instance>` for a mapped task, whose
-    instances are known by `map_index_template`, else by their one `url`. Each item gets first fields: `change` (`new`,
-    `changed`, `same`, `removed`, or `failed`), `page` (the URL that the page has in all runs, without tracking
-    parameters and fragment, except a route such as `#/prices`), `webdata_version`, and `webdata_source`. XCom `changes`
-    has their counts.
+    Each run compares with the state in `<folder>/<environment>/<dag_id>/<task_id>`, and with `/<instance>` for a mapped
+    task, whose instances are known by `map_index_template`, else by their one `url`. The environment is the name of
+    this Airflow (`[webdata] environment`). Each item gets first fields: `change` (`new`, `changed`, `same`, `removed`,
+    or `failed`), `page` (the URL that the page has in all runs, without tracking parameters and fragment, except a
+    route such as `#/prices`), `webdata_version`, and `webdata_source`. XCom `changes` has their counts.
 
     A page is emitted until each task downstream in the DAG run has succeeded or was skipped: a run whose tasks
     downstream failed is emitted again by the next one. A page is also emitted once more after an edit of what the task
     requests, or of a load of its file.
 
     A page is removed once complete runs have missed it for `removed_after`, never after one miss. The last items
-    represent removed pages: `page`, `url`, `lastSeen`, and `webdata_removed_at`. Search results and records of data
-    providers are never removed. Scrape and batch scrape remove only URLs that the run requests. Deleting the folder
+    represent removed pages: `page`, `url`, `lastSeen`, and `webdata_removed_at`. Scrapes, search results, and
+    records of data providers are never removed. Batch scrape removes only URLs that it requests. Deleting the state
     emits all pages again.
 
     :param folder: path or URL of a folder, in any storage that Airflow knows (templated). Tasks can share it.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from airflow_provider_webdata.base.job_operator import WebDataJobOperator
 from airflow_provider_webdata.base.operator import RequestFields
 from airflow_provider_webdata.common.arguments import seconds, whole_number
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -227,3 +228,7 @@ class WebDataIncrementalCrawlOperator(
         super()._check_values()
         seconds("refresh_after", self.refresh_after, least=0)
         whole_number("max_sitemaps", self.max_sitemaps)
+        if getattr(self.changes, "emit", None) == "all":
+            raise ArgumentError(
+                "changes: an incremental crawl does not read all pages, so it cannot emit them; remove emit='all'"
+            )

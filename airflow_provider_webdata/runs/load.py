@@ -130,7 +130,7 @@ class LoadRun:
             "duplicates": loaded.duplicates,
             "files": len(files),
             **({"failed_pages": tally.failed_pages} if tally.failed_pages else {}),
-            **({"long_keys": tally.long_keys} if tally.long_keys else {}),
+            **({"refused": tally.refused} if tally.refused else {}),
         }
         annotate_outlets(self.context, summary)
         return summary
@@ -193,7 +193,7 @@ class LoadRun:
     def _push_shortfalls(self, tally: Tally) -> None:
         lacks = [
             Shortfall("pages_failed", tally.failed_pages, tally.items),
-            Shortfall("keys_too_long", tally.long_keys, tally.items),
+            Shortfall("rows_refused", tally.refused, tally.items),
         ]
         found = xcom_of(one for one in lacks if one.number)
         if found and self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:
@@ -225,12 +225,15 @@ class LoadRun:
                 if self.task.mode == "replace" and loaded.rows
                 else "Rows of earlier loads keep their content",
             )
-        if tally.long_keys:
+        if tally.refused:
             log.warning(
-                "%d rows were not loaded into %s, because their key is too long for an index. The first is %s",
-                *(tally.long_keys, table, tally.long_key),
+                "%d rows were not loaded into %s, because their key is missing, or too long for an index. The first is "
+                "%s",
+                *(tally.refused, table, tally.first_refused),
             )
-            log.warning("To load them, set changes in the task that writes the file: it shortens such keys")
+            log.warning(
+                "A task with changes shortens long keys. Without a key, a row can be loaded with mode='append'"
+            )
         log.info("Loaded %d rows into %s, and marked %d rows as removed", loaded.rows, table, loaded.removed)
         if loaded.outdated:
             log.info("%d rows were skipped, because the table has newer versions of them", loaded.outdated)

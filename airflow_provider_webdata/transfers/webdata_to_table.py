@@ -42,8 +42,9 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
 
     XCom: a mapping with `table`, `loaded` (rows loaded from the files), `removed` (rows marked as removed), `outdated`
     (rows of which the table has a newer version), `duplicates` (items that a later one with the same key replaced),
-    `files` (their number), `failed_pages` (failed pages that were not loaded), and `long_keys` (rows that were not
-    loaded, because the database cannot index their key). Asset events of the outlets contain the same.
+    `files` (their number), `failed_pages` (failed pages that were not loaded), and `refused` (rows that were not
+    loaded, because their key is missing, or too long for an index of the database). Asset events of the outlets contain
+    the same.
 
     :param path: path or URL of a file of results, or the XCom of a task with `save_to`, such as `crawl.output`. Several
         of these are loaded together (templated).

@@ -11,6 +11,7 @@ from airflow.sdk import DAG
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Changes
+from airflow_provider_webdata.results.changes.snapshots import SnapshotFolder
 from airflow_provider_webdata.results.columns import CHANGES, columns_of
 from airflow_provider_webdata.results.files.output import OutputFile
 from airflow_provider_webdata.results.tables.layout import TableName
@@ -130,8 +131,8 @@ class DiskWorld(World):
             changes, self._crawl, context, lambda: {"scrapeOptions": {"formats": [how.request]}}, None
         )
         if where != "here":
-            step.consumers.environment = where
-            step.consumers.token = f"{where}-{run}"
+            # The name of an Airflow is a part of the path.
+            step.folder = SnapshotFolder(f"{self._home}/state/{where}/shop/crawl")
         return step
 
     def _read(self, step: DetectChanges, how: How) -> tuple[list[dict[str, Any]], int]:

@@ -17,6 +17,7 @@ from airflow_provider_webdata.results.changes.pages import (
     Page,
     RunFacts,
     compared,
+    is_emitted_again,
     joined,
     merged_streams,
     version_after,
@@ -98,12 +99,10 @@ class World:
         """Return the table's rows of pages that are not marked as removed."""
         return {key: content for key, (_, content) in self.table.items() if content is not None}
 
-    def is_consumed(self, token: str, here: str) -> bool:
-        """Return whether the load of a run of this Airflow has succeeded; elsewhere, all do."""
+    def is_consumed(self, token: str) -> bool:
+        """Return whether the load of a run has succeeded."""
         where, _, run = token.partition(" ")
-        if where != here or where != "here":
-            return where == here
-        return int(run) in self.succeeded and self.loads.get(int(run)) == "success"
+        return where == "here" and int(run) in self.succeeded and self.loads.get(int(run)) == "success"
 
     def begin(self, run: int, how: How, *, alone: bool = False, where: str = "here") -> None:
         """Read the site, and compare."""
@@ -118,10 +117,9 @@ class World:
         names = [*self.folder]
         state = [*merged_streams(self.folder[name] for name in names)]
         token = f"{where} {run}"
-        consumed = {page.by for page in state if page.by is not None and self.is_consumed(page.by, where)}
-        found = self._found(state, token, consumed, how, where)
+        consumed = {page.by for page in state if page.by is not None and self.is_consumed(page.by)}
+        found = self._found(state, token, consumed, how)
         facts = RunFacts(
-            where,
             token,
             version_after(max((page.version for page in state), default=0), self.clock),
             self.night,
@@ -162,13 +160,13 @@ class World:
         ]
         self.steps[run] = steps if where == "here" else steps[1:3]
 
-    def _found(self, state: list[Page], token: str, consumed: set[str], how: How, where: str) -> list[Found]:
+    def _found(self, state: list[Page], token: str, consumed: set[str], how: How) -> list[Found]:
         known = {page.key: page for page in state}
         found = []
         for key, content in sorted(self.site.pages.items()):
             page = known.get(key)
             if how.is_incremental and page is not None and page.digest is not None:
-                is_open = page.by == token or not (page.consumed == where or page.by in consumed)
+                is_open = is_emitted_again(page, token, consumed)
                 # A site's dates show changes.
                 is_stale = page.digest != content or page.missed is not None
                 if not is_open and not is_stale and page.request == how.request:

@@ -17,6 +17,7 @@ from airflow.sdk import DAG
 
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Changes
+from airflow_provider_webdata.runs.publishing.consumers import environment
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support import direct
 from tests.support.direct import StateStore
@@ -36,7 +37,7 @@ _OF_A_FETCH = frozenset(
 )
 """Columns that differ between two fetches of the same page."""
 _STATEMENTS = re.compile(r"[Rr]un: (.+?)(?:\.?$|; or )", re.MULTILINE)
-_COPIED = re.compile(r"copy the files in (\S+) of its folder of changes to (\S+),")
+_COPIED = re.compile(r"from <environment>/(\S+) to <environment>/(\S+)\)")
 
 
 class Site:
@@ -210,7 +211,7 @@ class Pipeline:
             query = f"SELECT webdata_source FROM {self.setup.table} WHERE page = ?"
             for [source] in connection.execute(query, (site,)).fetchall():
                 connection.execute(f"DELETE FROM {self.setup.table} WHERE webdata_source = ?", (source,))
-                shutil.rmtree(self._place / self.setup.state / source)
+                shutil.rmtree(self._place / self.setup.state / environment() / source)
             connection.commit()
 
     def rows(self, *, all_rows: bool = False) -> dict[str, dict[str, Any]]:
@@ -265,7 +266,9 @@ class Pipeline:
             text = str(outcome.error)
             self.said.append(text)
             if (copied := _COPIED.search(text)) is not None:
-                former, current = (self._place / self.setup.state / name for name in copied.groups())
+                former, current = (
+                    self._place / self.setup.state / environment() / name for name in copied.groups()
+                )
                 shutil.copytree(former, current, dirs_exist_ok=True)
             if (found := _STATEMENTS.search(text)) is not None:
                 self._execute(found[1])

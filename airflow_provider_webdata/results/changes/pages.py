@@ -38,7 +38,7 @@ class Page(msgspec.Struct, frozen=True, gc=False, array_like=True):
     :param seen: time of the last run that read it, or to which the site listed it.
     :param read: time of the last run that fetched its content.
     :param by: token of the run that emitted it; None if no task will consume that emission.
-    :param consumed: the environment whose tasks have that emission; None if none has.
+    :param consumed: whether the tasks downstream of that run have its emission.
     :param missed: time of the first complete run since `seen` that did not see it.
     :param change: what changed in that emission, for consumers that did not have one before it.
     """
@@ -50,7 +50,7 @@ class Page(msgspec.Struct, frozen=True, gc=False, array_like=True):
     seen: int
     read: int
     by: str | None = None
-    consumed: str | None = None
+    consumed: bool = False
     missed: int | None = None
     change: Change = "new"
 
@@ -72,7 +72,6 @@ class Found(msgspec.Struct, frozen=True, gc=False, array_like=True):
 class RunFacts(NamedTuple):
     """What a run knows of itself when it compares.
 
-    :param environment: name of its Airflow.
     :param token: its token, as in `Page.by`.
     :param version: the version of its emissions.
     :param moment: its time, in seconds since the epoch.
@@ -84,7 +83,6 @@ class RunFacts(NamedTuple):
     :param is_rejected: whether its results were rejected, so that pages that they lack are not missing.
     """
 
-    environment: str
     token: str
     version: int
     moment: int
@@ -132,7 +130,7 @@ def merged(pages: Iterable[Page]) -> Page:
     if not others:
         return first
     every = (first, *others)
-    best = max(every, key=lambda page: (page.version, page.by is None, page.consumed or ""))
+    best = max(every, key=lambda page: (page.version, page.by is None, page.consumed))
     seen = max(page.seen for page in every)
     read = max(page.read for page in every)
     missed = max((page.missed for page in every if page.missed is not None), default=seen)
@@ -171,16 +169,23 @@ def joined(known: Iterable[Page], found: Iterable[Found]) -> Iterator[tuple[Page
             page, other = next(pages, None), next(others, None)
 
 
+def is_emitted_again(page: Page, token: str, consumed: Collection[str]) -> bool:
+    """Return whether a run emits a page even if it is unchanged: no consumer has it, or the run emitted it before.
+
+    :param token: token of the run.
+    :param consumed: see `RunFacts`.
+    """
+    return page.by == token or not (page.consumed or page.by in consumed)
+
+
 def compared(known: Page | None, found: Found | None, run: RunFacts) -> Outcome | None:
     """Decide about a page; None if it was listed only, and no run has read it."""
     if known is None:
         if found is None or found.digest is None:
             return None
         return Outcome(_emission(found, run, run.moment, "new"), "new", True)
-    is_consumed = known.consumed == run.environment or known.by in run.consumed
-    consumed = run.environment if is_consumed else known.consumed
-    # This attempt replaces what an earlier one emitted.
-    is_open = known.by == run.token or not is_consumed
+    consumed = known.consumed or known.by in run.consumed
+    is_open = is_emitted_again(known, run.token, run.consumed)
     again: Again | None = None
     if is_open:
         again = "repeated" if known.by == run.token else "unconsumed"
@@ -198,7 +203,7 @@ def compared(known: Page | None, found: Found | None, run: RunFacts) -> Outcome 
         return Outcome(known if known.consumed == consumed else _with(known, consumed=consumed), None, False)
     if found is not None:
         page = _seen(known, found, run, consumed)
-    elif run.is_complete and known.missed is not None and run.moment - known.missed >= run.removed_after:
+    elif run.is_complete and known.missed is not None and _is_over(known.missed, run):
         return Outcome(_removal(known, run), "removed", True)
     else:
         is_missed = (
@@ -206,7 +211,12 @@ def compared(known: Page | None, found: Found | None, run: RunFacts) -> Outcome 
         )
         page = _with(known, consumed=consumed, missed=run.moment if is_missed else known.missed)
     # The file of this attempt does not have what an earlier one emitted.
-    return Outcome(_with(page, by=None, consumed=None) if known.by == run.token else page, None, False)
+    return Outcome(_with(page, by=None, consumed=False) if known.by == run.token else page, None, False)
+
+
+def _is_over(missed: int, run: RunFacts) -> bool:
+    # A run whose own miss was recorded may be repeated.
+    return run.moment > missed and run.moment - missed >= run.removed_after
 
 
 def _change(known: Page, found: Found, *, is_open: bool) -> Change:
@@ -228,7 +238,7 @@ def _removal(known: Page, run: RunFacts) -> Page:
     )
 
 
-def _seen(known: Page, found: Found, run: RunFacts, consumed: str | None) -> Page:
+def _seen(known: Page, found: Found, run: RunFacts, consumed: bool) -> Page:
     seen, read = max(known.seen, run.moment), known.read
     if found.digest is not None:
         read = max(read, run.moment if found.read is None else found.read)

@@ -45,11 +45,9 @@ _DAMAGE = (EOFError, gzip.BadGzipFile, zlib.error, ValueError)
 class Emitter(msgspec.Struct, frozen=True):
     """A run that emitted pages.
 
-    :param environment: the Airflow of the run.
     :param tasks: ids of the tasks that can consume its file.
     """
 
-    environment: str
     run_id: str
     map_index: int
     tasks: list[str]

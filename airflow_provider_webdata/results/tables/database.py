@@ -399,20 +399,39 @@ class Database(ABC):
 
     def _check_sources(self, layout: Layout, *, replaces: bool) -> None:
         """Check that no row that the load may change was written by another task."""
-        path, key = self.path_of(layout.table), self.quoted(layout.key[0])
-        joined = "true" if replaces else f"kept.{key} = loaded.{key}"
-        found = self.execute(
-            f"SELECT kept.{key}, kept.{SOURCE}, loaded.{SOURCE} FROM {self.stage} AS loaded, {path} AS kept "
-            f"WHERE {joined} AND kept.{SOURCE} <> loaded.{SOURCE} LIMIT 1"
-        ).fetchall()
-        for page, other, source in found:
+        path, key, stage = self.path_of(layout.table), self.quoted(layout.key[0]), self.stage
+        [[number]] = self.execute(f"SELECT count(DISTINCT {SOURCE}) FROM {stage}").fetchall()
+        twice = (
+            f"SELECT one.{key}, one.{SOURCE}, other.{SOURCE} FROM {stage} AS one JOIN {stage} AS other "
+            f"ON one.{key} = other.{key} WHERE one.{SOURCE} < other.{SOURCE} LIMIT 1"
+        )
+        for page, one, other in self.execute(twice).fetchall() if number > 1 else ():
+            raise TableError(
+                f"{shown(page)} is in the results of {one} and of {other}. Load them into different tables, or let the "
+                "tasks read different pages; a batch search finds each page once"
+            )
+        if replaces:
+            query = (
+                f"SELECT kept.{key}, kept.{SOURCE}, loaded.{SOURCE} FROM {path} AS kept, "
+                f"(SELECT min({SOURCE}) AS {SOURCE} FROM {stage}) AS loaded WHERE kept.{SOURCE} IS NOT NULL "
+                f"AND kept.{SOURCE} NOT IN (SELECT {SOURCE} FROM {stage} WHERE {SOURCE} IS NOT NULL) LIMIT 1"
+            )
+        else:
+            query = (
+                f"SELECT kept.{key}, kept.{SOURCE}, loaded.{SOURCE} FROM {stage} AS loaded JOIN {path} AS kept "
+                f"ON kept.{key} = loaded.{key} WHERE kept.{SOURCE} <> loaded.{SOURCE} LIMIT 1"
+            )
+        for page, other, source in self.execute(query).fetchall():
             former, current = (_task_of(one) for one in (other, source))
             is_renamed = former != current and other.removeprefix(former) == source.removeprefix(current)
             owner, value = f"{other}/", "NULL"
             reason = "its pages moved to this task,"
             if is_renamed:
                 owner, value = f"{former}/", f"{_literal(current)} || substr({SOURCE}, {len(former) + 1})"
-                reason = f"the task was renamed, copy the files in {former} of its folder of changes to {current}, and"
+                reason = (
+                    "the task was renamed, copy its state (in its folder of changes, from "
+                    f"<environment>/{former} to <environment>/{current}), and"
+                )
             raise TableError(
                 f"The row of {shown(page)} in the table {layout.table} is from {other}, but the file is from "
                 f"{source}. Load the results of different tasks into different tables, or let them read different "

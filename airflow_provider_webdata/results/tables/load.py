@@ -165,14 +165,14 @@ class Tally:
 
     :param items: number of items, without removed pages.
     :param failed_pages: number of these whose page failed, and is not loaded.
-    :param long_keys: number of these that are not loaded because their key is too long.
-    :param long_key: the first of these keys.
+    :param refused: number of these that are not loaded because their key is missing or too long.
+    :param first_refused: the first of these, as text.
     """
 
     items: int = 0
     failed_pages: int = 0
-    long_keys: int = 0
-    long_key: str = ""
+    refused: int = 0
+    first_refused: str = ""
 
 
 def load_files(
@@ -363,14 +363,16 @@ def values_of(
                     mark = FAILED
                 elif parts.together and not row[parts.sign]:
                     mark = PARTIAL
-            for name in required:
-                if row.get(name) is None:
-                    remedy = "use mode='append'" if made.has_versions else _OTHER_KEY
-                    raise TableError(f"key: item {number} of {file.url} has no {name}. {remedy}")
+            lacking = next((name for name in required if row.get(name) is None), None)
+            if lacking is not None and not made.has_versions:
+                raise TableError(f"key: item {number} of {file.url} has no {lacking}. {_OTHER_KEY}")
             values = tuple(map(row.get, sources))
-            if max_bytes is not None and _is_longer([row[name] for name in key], max_bytes):
-                tally.long_keys += 1
-                tally.long_key = tally.long_key or made.key_of(values)
+            if lacking is not None or (
+                max_bytes is not None and _is_longer([row[name] for name in key], max_bytes)
+            ):
+                tally.refused += 1
+                what = made.key_of(values) if lacking is None else f"item {number} of {file.url}"
+                tally.first_refused = tally.first_refused or what
                 continue
             yield (*values, mark) if made.has_marks else values
 

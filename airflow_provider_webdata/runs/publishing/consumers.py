@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
@@ -54,10 +55,10 @@ def has_consumed(states: Collection[str | None], *, is_load: bool) -> bool:
 def environment() -> str:
     """Return the name of this Airflow: `[webdata] environment`, else the host of its URL, else `localhost`.
 
-    It is the same on all workers.
+    It is the same on all workers, and can be a part of a path.
     """
     if named := str(conf.get("webdata", "environment", fallback="") or "").strip():
-        return named
+        return re.sub(r"[^\w.-]", "-", named)
     for section, option in (("api", "base_url"), ("core", "execution_api_server_url")):
         host = urlsplit(str(conf.get(section, option, fallback="") or "")).hostname
         if host:
@@ -65,9 +66,9 @@ def environment() -> str:
     return "localhost"
 
 
-def token_of(name: str, run_id: str, map_index: int) -> str:
+def token_of(run_id: str, map_index: int) -> str:
     """Return the token of a run in snapshots."""
-    identity = json.dumps([name, run_id, map_index])
+    identity = json.dumps([run_id, map_index])
     return hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
 
 
@@ -75,16 +76,14 @@ class Consumers:
     """The tasks downstream of a task in its DAG run.
 
     :param loads: ids of the tasks downstream that load the task's file into a table.
-    :ivar environment: name of this Airflow.
     :ivar token: token of this run in snapshots.
     """
 
     def __init__(self, context: Context, loads: Collection[str] = ()) -> None:
         self._ti: Any = context["ti"]
         self._index: int = -1 if self._ti.map_index is None else self._ti.map_index
-        self.environment = environment()
         self._tasks = [*_downstream(self._ti.task, loads)]
-        self.token = token_of(self.environment, self._ti.run_id, self._index)
+        self.token = token_of(self._ti.run_id, self._index)
 
     def emitter(self) -> Emitter | None:
         """Return this run with the tasks that will read its file; None if no task will.
@@ -98,18 +97,14 @@ class Consumers:
             if not waiting:
                 return None
             tasks = [task.task_id for task in waiting]
-        return Emitter(self.environment, self._ti.run_id, self._index, tasks)
+        return Emitter(self._ti.run_id, self._index, tasks)
 
     def consumed(self, emitters: Mapping[str, Emitter]) -> set[str]:
         """Return the tokens of the runs whose files were consumed.
 
         :param emitters: runs by their token.
         """
-        return {
-            token
-            for token, one in emitters.items()
-            if one.environment == self.environment and self._has_consumed(one)
-        }
+        return {token for token, one in emitters.items() if self._has_consumed(one)}
 
     def _has_consumed(self, emitter: Emitter) -> bool:
         known = {task.task_id: task for task in self._tasks}

@@ -33,6 +33,7 @@ from airflow_provider_webdata.results.changes.pages import (
     Page,
     RunFacts,
     compared,
+    is_emitted_again,
     joined,
     version_after,
 )
@@ -42,7 +43,7 @@ from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.paths import check_path, warn_if_relative
 from airflow_provider_webdata.results.files.storage import check_folder
-from airflow_provider_webdata.runs.publishing.consumers import Consumers
+from airflow_provider_webdata.runs.publishing.consumers import Consumers, environment
 from airflow_provider_webdata.runs.publishing.downstream_loads import description_of, loads_of
 from airflow_provider_webdata.runs.publishing.requested_content import request_digest
 from airflow_provider_webdata.runs.publishing.step import Step
@@ -125,7 +126,8 @@ class DetectChanges(Step):
 
         :raises OutputError: the task is mapped, and nothing names its instance.
         """
-        return SnapshotFolder(f"{str(self.changes.folder).rstrip('/')}/{self.source}")
+        folder = str(self.changes.folder).rstrip("/")
+        return SnapshotFolder(f"{folder}/{environment()}/{self.source}")
 
     @cached_property
     def consumers(self) -> Consumers:
@@ -152,7 +154,7 @@ class DetectChanges(Step):
         """Open the pages of earlier runs."""
         with self.folder.opened() as state:
             consumed = self.consumers.consumed(state.emitters)
-            yield KnownPages(state.pages, self.consumers.environment, self.consumers.token, consumed)
+            yield KnownPages(state.pages, self.consumers.token, consumed)
 
     def record_listed(self, keys: Iterable[str]) -> int:
         """Record that the site lists known pages that the run does not request, and return their number.
@@ -223,7 +225,8 @@ class DetectChanges(Step):
             key = results.key(item)
             return (None if key is None else key_of(key)), "error" in item
         url, metadata = url_of(item), item.get("metadata")
-        has_failed = isinstance(metadata, dict) and site_failed(metadata)
+        # A search result whose page failed is a result.
+        has_failed = results.kind == "document" and isinstance(metadata, dict) and site_failed(metadata)
         return (None if url is None else self.key(url)), has_failed
 
     def _fetched(self, item: Mapping[str, Any]) -> int | None:
@@ -243,7 +246,6 @@ class DetectChanges(Step):
 
     def _facts(self, state: State, *, is_complete: bool) -> RunFacts:
         return RunFacts(
-            self.consumers.environment,
             self.consumers.token,
             version_after(state.newest, time.time()),
             self.moment,
@@ -346,20 +348,17 @@ class KnownPages:
     """The pages of earlier runs.
 
     :param pages: yields them, sorted by key.
-    :param environment: name of this Airflow.
     :param token: token of this run.
     :param consumed: see `RunFacts`.
     """
 
     pages: Callable[[], Iterator[Page]]
-    environment: str
     token: str
     consumed: Collection[str]
 
     def is_open(self, page: Page) -> bool:
         """Return whether this run emits a page even if it is unchanged."""
-        is_consumed = page.consumed == self.environment or page.by in self.consumed
-        return page.by == self.token or not is_consumed
+        return is_emitted_again(page, self.token, self.consumed)
 
 
 @dataclass

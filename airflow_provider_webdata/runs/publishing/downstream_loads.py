@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk import XComArg
+
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
 from airflow_provider_webdata.common.literals import is_literal, is_template
@@ -106,15 +108,20 @@ def loads_of(task: Any, path: str) -> Iterator[WebDataToTableOperator]:
         load = _unmapped(dag.task_dict.get(task_id))
         if getattr(load, "_run_path", "") != _LOAD:
             continue
-        given: Any = load.path
-        for one in [given] if isinstance(given, str) else as_list("path", given):
-            if isinstance(one, str):
-                reads = one in (path, getattr(written, "save_to", None))
-            else:
-                reads = getattr(one, "operator", None) is written and one.key in ("return_value", "path")
-            if reads:
-                yield load
-                break
+        if _reads(load.path, written, path):
+            yield load
+
+
+def _reads(given: Any, written: Any, path: str) -> bool:
+    """Return whether the `path` of a load, as the DAG file has it, is the file of a task."""
+    task_id = written.task_id
+    if any(operator.task_id == task_id for operator, _ in XComArg.iter_xcom_references(given)):
+        return True
+    texts = [given] if isinstance(given, str) else [one for one in given if isinstance(one, str)]
+    pulls = [text for text in texts if "xcom_pull" in text]
+    return any(text in (path, getattr(written, "save_to", None)) for text in texts) or any(
+        f"{quote}{task_id}{quote}" in text for text in pulls for quote in "'\""
+    )
 
 
 def _written(task: Any) -> Any:

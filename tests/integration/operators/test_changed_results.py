@@ -124,8 +124,8 @@ def test_a_site_over_its_runs(site: Site, tmp_path: Path, monkeypatch: pytest.Mo
     assert site.crawl(12) == (counts(same=3, failed=1), []), "it is removed once"
     site.show(a="<p>first</p>")
     assert site.crawl(13) == (counts(new=1, same=3), [("new", "a")]), "a page that returns is new"
-    assert [path.name for path in (tmp_path / "seen" / "d").iterdir()] == ["t"]
-    [state] = (tmp_path / "seen" / "d" / "t").iterdir()
+    assert [path.name for path in (tmp_path / "seen" / "localhost" / "d").iterdir()] == ["t"]
+    [state] = (tmp_path / "seen" / "localhost" / "d" / "t").iterdir()
     assert state.match("seen-*.jsonl.gz")
 
 
@@ -244,20 +244,22 @@ def test_every_requested_format_is_compared(site: Site) -> None:
     assert done.xcom["changes"]["changed"] >= 1
 
 
-def test_another_airflow_emits_what_this_one_has_emitted(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    site.crawl(1)
-    monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", "staging")
-    assert site.crawl(1)[0] == counts(new=3, failed=1, emitted_again=3)
-    assert site.crawl(2)[1] == []
-    monkeypatch.delenv("AIRFLOW__WEBDATA__ENVIRONMENT")
-    assert site.crawl(3)[0] == counts(new=3, failed=1, emitted_again=3)
+def test_two_airflows_that_share_a_folder_are_quiet(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for day, emitted in ((1, 3), (2, 0), (3, 0)):
+        for name in ("", "staging/2"):
+            monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", name)
+            assert len(site.crawl(day)[1]) == emitted
+    assert sorted(path.name for path in (site.folder / "seen").iterdir()) == ["localhost", "staging-2"]
 
 
 def test_tasks_share_a_folder(site: Site) -> None:
     assert site.crawl(1)[0]["new"] == 3
     assert site.crawl(1, task_id="other")[0]["new"] == 3
     assert site.crawl(2)[1] == site.crawl(2, task_id="other")[1] == []
-    assert sorted(path.name for path in (site.folder / "seen" / "d").iterdir()) == ["other", "t"]
+    assert sorted(path.name for path in (site.folder / "seen" / "localhost" / "d").iterdir()) == [
+        "other",
+        "t",
+    ]
 
 
 def test_a_mapped_instance_is_known_by_its_url_and_not_by_its_index(site: Site) -> None:
@@ -272,7 +274,9 @@ def test_a_mapped_instance_is_known_by_its_url_and_not_by_its_index(site: Site) 
     assert [crawl(1, HOME, 0), crawl(1, other, 1)] == [counts(new=3, failed=1), counts(new=1)]
     for day in (2, 3):
         assert [crawl(day, other, 0), crawl(day, HOME, 1)] == [counts(same=1), counts(same=3, failed=1)]
-    names = sorted(path.name.rpartition("-")[0] for path in (site.folder / "seen" / "d" / "t").iterdir())
+    names = sorted(
+        path.name.rpartition("-")[0] for path in (site.folder / "seen" / "localhost" / "d" / "t").iterdir()
+    )
     assert names == ["https-corner-example", "https-other-example"]
 
 
@@ -291,7 +295,7 @@ def test_a_mapped_instance_without_a_name_is_refused_before_anything_is_billed(s
         )
     done = direct.run(named, StateStore(), day=night(1), map_index=0)
     assert done.state == "success", done.error
-    [folder] = (site.folder / "seen" / "d" / "t").iterdir()
+    [folder] = (site.folder / "seen" / "localhost" / "d" / "t").iterdir()
     assert folder.name.startswith("river-")
 
 
@@ -432,6 +436,11 @@ def test_an_incomplete_run_misses_no_page(site: Site) -> None:
 
 
 def test_a_page_is_never_removed_after_one_miss(site: Site) -> None:
+    site.crawl(1, task_id="cleared")
+    site.control.delete_page(f"{HOME}b")
+    for _ in ("first", "cleared"):
+        assert site.crawl(2, task_id="cleared", removed_after=timedelta())[0]["removed"] == 0
+    site.show(b="<p>second</p>")
     site.crawl(1)
     site.control.delete_page(f"{HOME}b")
     assert site.crawl(28) == (counts(same=2, failed=2), [])
@@ -456,6 +465,20 @@ def test_a_list_removes_only_pages_that_were_requested(site: Site) -> None:
     assert scrape(4, "c") == (counts(same=1), [])
     assert scrape(5, "a", "c") == (counts(same=1, failed=1), [])
     assert scrape(6, "a", "c") == (counts(same=1, failed=1, removed=1), [f"{HOME}a"])
+
+
+def test_a_search_result_whose_page_failed_is_emitted_once(site: Site) -> None:
+    """Only its page is missing."""
+    searches = (
+        WebDataSearchOperator,
+        {"query": "first", "returns": "web", "scrape_options": {"formats": ["markdown"]}},
+    )
+    site.control.set_page(f"{HOME}a", "<main>first</main>", error="SCRAPE_SITE_ERROR")
+    found = site.run(1, searches)
+    [failed] = [item for item in found.value if item["page"] == f"{HOME}a"]
+    assert failed["change"] == "new"
+    assert isinstance(failed["webdata_version"], int)
+    assert site.run(2, searches).value == []
 
 
 def test_no_results_after_some_are_a_warning(site: Site, log: Any) -> None:
@@ -519,7 +542,7 @@ def test_nothing_is_billed_where_the_state_cannot_be_written(site: Site, folder:
 
 def test_nothing_is_billed_where_the_state_is_damaged(site: Site) -> None:
     site.crawl(1)
-    [state] = (site.folder / "seen" / "d" / "t").iterdir()
+    [state] = (site.folder / "seen" / "localhost" / "d" / "t").iterdir()
     state.write_bytes(state.read_bytes()[:-20])
     site.control.clear_requests()
     done = site.run(2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import re
 from collections.abc import Iterable
 from datetime import datetime, timezone
@@ -22,6 +23,10 @@ from airflow_provider_webdata.results.files.output import OutputFile
 from airflow_provider_webdata.results.pages.retrieval import KIND
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.layout import TableName
+from airflow_provider_webdata.results.tables.load import Source, load_files
+from airflow_provider_webdata.results.tables.postgresql import PostgreSQL
+from airflow_provider_webdata.results.tables.sqlite import SQLite
 from airflow_provider_webdata.results.tombstones import MARK
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.integration.tables.conftest import Target
@@ -382,12 +387,14 @@ def test_a_failed_result_replaces_no_row(
 
 
 @on_sqlite
-def test_an_item_without_a_url_is_appended_only(database: Target, tmp_path: Path) -> None:
+def test_an_item_without_a_url_is_refused_and_can_be_appended(database: Target, tmp_path: Path) -> None:
     path = (
         Night(1).emit(page(1)).fail({"markdown": "of no page", "metadata": {}}).write(f"{tmp_path}/1.jsonl")
     )
-    with pytest.raises(TableError, match=r"(?s)item 2 of .* has no page.*use mode='append'"):
-        load(path)
+    ti = TaskInstance()
+    found = load(path, "latest", ti=ti)
+    assert (found["loaded"], found["refused"]) == (1, 1)
+    assert ti.xcom == {"incomplete": [{"kind": "rows_refused", "number": 1, "of": 2}]}
     ti = TaskInstance()
     assert load(path, "history", ti, mode="append")["loaded"] == 2
     assert {name for name, *_ in tables_columns(database, "history")} >= {"page", "run_id"}
@@ -574,13 +581,39 @@ def test_a_row_whose_key_is_too_long_is_skipped(
     if database.name == "sqlite":
         assert (found["loaded"], ti.xcom) == (4, {})
         return
-    assert (found["loaded"], found["long_keys"]) == (2, 2)
-    assert ti.xcom == {"incomplete": [{"kind": "keys_too_long", "number": 2, "of": 4}]}
+    assert (found["loaded"], found["refused"]) == (2, 2)
+    assert ti.xcom == {"incomplete": [{"kind": "rows_refused", "number": 2, "of": 4}]}
     shown = re.sub(r"\s+", " ", capsys.readouterr().out)
     assert (
-        "2 rows were not loaded into pages, because their key is too long for an index. The first is" in shown
+        "2 rows were not loaded into pages, because their key is missing, or too long for an index" in shown
     )
     assert "(2,823 bytes)" in shown
     # The key of a task with changes is cut.
     assert load(Night(1).emit(*long).write(path), "versions")["loaded"] == 2
     assert load(path, "history", TaskInstance(), mode="append")["loaded"] == 2
+
+
+@pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
+def test_a_page_of_two_instances_is_refused_from_the_first_load_on(database: Target, tmp_path: Path) -> None:
+    paths = [
+        Night(1, f"shop/search/{name}").emit(page(1), page(number)).write(f"{tmp_path}/{name}.jsonl")
+        for name, number in (("a", 2), ("b", 3))
+    ]
+    words = r"(?s)river\.example/1.* is in the results of shop/search/a and of shop/search/b.*batch search"
+    with pytest.raises(AirflowFailException, match=words):
+        load(paths)
+    assert tables(database) == []
+
+
+@pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
+def test_a_file_of_each_instance_replaces_the_table_each_night(database: Target, tmp_path: Path) -> None:
+    for night in (1, 2):
+        paths = [
+            Night(night, f"shop/crawl/{name}").emit(page(number)).write(f"{tmp_path}/{name}{night}.jsonl")
+            for name, number in (("a", 1), ("b", 2))
+        ]
+        source = Source(paths, TableName(None, "pages"), replace=True)
+        connection = database.connect()
+        made = PostgreSQL(connection) if database.name == "postgresql" else SQLite(connection)
+        load_files(made, source, logging.getLogger(), complete=paths)
+    assert len(marks(database)) == 2

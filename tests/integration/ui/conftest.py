@@ -283,7 +283,7 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
     lacks = [
         {"kind": "searches_not_started", "number": 1_234, "of": 1_300},
         {"kind": "over_credit_limit", "number": 1, "of": 1},
-        {"kind": "keys_too_long", "number": 2, "of": 2},
+        {"kind": "rows_refused", "number": 2, "of": 2},
         # Any task may push this key.
         *(
             {"kind": kind, "number": number, "of": 1}

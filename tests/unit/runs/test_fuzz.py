@@ -224,10 +224,10 @@ def test_fuzz_of_snapshots(tmp_path: Path) -> None:
     """One value of another type, or a run of bytes: it is read, or an error names the file."""
     draw = random.Random(SEED)
     folder = SnapshotFolder(f"file://{tmp_path}/seen")
-    night = RunFacts("here", "token", 7 << 20, 1_800_000_000, "request", 0, True, emits_all=True)
+    night = RunFacts("token", 7 << 20, 1_800_000_000, "request", 0, True, emits_all=True)
     with folder.draft() as draft:
         draft.write([Page(f"https://a.example/{name}", 5 << 20, "d", "r", 1, 1, "token") for name in "ab"])
-        path = Path(draft.publish(2, {"token": Emitter("here", "run", -1, ["load"])}).removeprefix("file://"))
+        path = Path(draft.publish(2, {"token": Emitter("run", -1, ["load"])}).removeprefix("file://"))
 
     def next_night() -> None:
         with folder.opened() as state, folder.draft() as draft:

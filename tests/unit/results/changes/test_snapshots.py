@@ -17,7 +17,7 @@ from airflow_provider_webdata.results.errors import OutputError, StorageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-NIGHT = Emitter("airflow.example", "scheduled__2026-11-28", -1, ["load"])
+NIGHT = Emitter("scheduled__2026-11-28", -1, ["load"])
 
 
 def page(key: str, version: int, by: str | None = "night", *, seen: int = 1) -> Page:
@@ -61,7 +61,7 @@ def test_snapshots_are_merged_by_version(folder: SnapshotFolder, tmp_path: Path)
 
 
 def test_an_emission_of_an_unlisted_run_is_lost(folder: SnapshotFolder) -> None:
-    consumed = Page("https://a.example/c", 2, "x", "markdown", 1, 1, "earlier", "airflow.example")
+    consumed = Page("https://a.example/c", 2, "x", "markdown", 1, 1, "earlier", True)
     write(folder, [page("a", 3), page("b", 3, "other"), consumed], {"other": NIGHT})
     assert [one.by for one in pages_in(folder)] == [None, "other", "earlier"]
 

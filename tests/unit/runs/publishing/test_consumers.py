@@ -117,7 +117,7 @@ def test_a_task_that_is_cleared_alone_is_never_consumed(dag: DAG) -> None:
 def consumed(
     dag: DAG, states: Mapping[tuple[str, int], str | None], run: str | None = "failed", **given: Any
 ) -> bool:
-    emitter = Emitter(**{"environment": environment(), "run_id": NIGHT, "map_index": -1, **given})
+    emitter = Emitter(**{"run_id": NIGHT, "map_index": -1, **given})
     return bool(
         consumers(Instance(dag.get_task("crawl"), states, run=run), ("load",)).consumed({"it": emitter})
     )
@@ -168,10 +168,6 @@ def test_the_run_counts_once_airflow_has_deleted_its_tasks(dag: DAG) -> None:
     assert consumed(dag, {("load", -1): "success"}, tasks=["load", "gone"])
 
 
-def test_a_run_of_another_environment_is_not_consumed(dag: DAG) -> None:
-    assert not consumed(dag, {("load", -1): "success"}, tasks=["load"], environment="laptop")
-
-
 def test_tasks_of_the_same_group_instance_consume() -> None:
     with DAG("shop", schedule=None, start_date=datetime(2026, 1, 1, tzinfo=timezone.utc)) as dag:
 
@@ -194,7 +190,7 @@ def test_tasks_of_the_same_group_instance_consume() -> None:
     assert emitter is not None
     assert (emitter.tasks, emitter.map_index) == (["shop.load"], 0)
     assert found.consumed({"it": emitter}) == set()
-    assert found.consumed({"it": Emitter(emitter.environment, NIGHT, 1, emitter.tasks)}) == {"it"}
+    assert found.consumed({"it": Emitter(NIGHT, 1, emitter.tasks)}) == {"it"}
 
 
 def test_the_environment_is_that_of_the_servers_url(monkeypatch: pytest.MonkeyPatch) -> None:
