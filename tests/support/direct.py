@@ -304,6 +304,11 @@ def run(
         return Outcome(state, number, value, error, ti.xcom, reschedules)
 
 
+def fixed(path: str) -> str:
+    """Return a template of a path, which a task with changes accepts: its value may differ between runs."""
+    return f"{{{{ dag_run and '{path}' }}}}"
+
+
 def run_id_of(day: datetime | None, partition: str | None = None) -> str:
     """Return the id of a DAG run in `run`."""
     return f"r{day or ''}{partition or ''}"

@@ -10,9 +10,8 @@ from typing import Any
 
 import httpx
 import pytest
-from msgspec.structs import replace
 
-from airflow_provider_webdata.options import Changes, Quality
+from airflow_provider_webdata.options import Quality
 from airflow_provider_webdata.results.errors import StorageError
 from tests.integration.results.conftest import bucket, s3_client, s3_connection, s3_server
 from tests.support import direct
@@ -32,7 +31,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataCrawlOperator": {"url": URL, "limit": 1, **WAITING},
     "WebDataIncrementalCrawlOperator": {
         "url": URL,
-        "changes": Changes("FOLDER/seen", emit="all"),
+        "changes": "FOLDER/seen",
         "refresh_after": timedelta(days=1),
         **WAITING,
     },
@@ -62,8 +61,8 @@ def task(operator: Any, folder: Path, **more: Any) -> Any:
         name: value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
         for name, value in arguments.items()
     }
-    if isinstance(changes := given.get("changes"), Changes):
-        given["changes"] = replace(changes, folder=changes.folder.replace("FOLDER", str(folder)))
+    if "changes" in given and "save_to" in more:
+        more["save_to"] = direct.fixed(more["save_to"])
     return operator(**{"task_id": "t", **given, **more})
 
 

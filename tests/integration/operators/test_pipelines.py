@@ -28,7 +28,6 @@ from airflow_provider_webdata.operators.monitor import (
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support import direct
@@ -114,10 +113,11 @@ def crawl(case: Case, folder: Path, **output: Any) -> Any:
 
 def incremental_crawl(case: Case, folder: Path, **output: Any) -> Any:
     seen = str(folder / "seen" / ("file" if output else "xcom"))
+    output = {name: direct.fixed(path) for name, path in output.items()}
     return WebDataIncrementalCrawlOperator(
         task_id="t",
         url=SITE,
-        changes=Changes(seen, emit="all"),
+        changes=seen,
         refresh_after=timedelta(0),
         **case.options,
         **WAITING,

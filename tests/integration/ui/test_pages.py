@@ -513,7 +513,7 @@ def test_the_tab_of_a_task(pages: Pages, ids: dict[str, Any]) -> None:
     assert "3 of 7 rows" in text
     assert "1,234 of 1,300 searches were not started because of credit_limit" in text
     assert "The job exceeded credit_limit; the results contain the pages scraped until then." in text
-    assert "2 of 2 rows have a key that is too long for an index" in text
+    assert "2 of 2 rows were not loaded, because their key is missing or too long" in text
     assert "earlier runs found" not in text, "no number of pages"
     assert "https://river.example/</a></td>" in text
     columns = re.findall(r"<tr><td><code>([^<]*)</code></td><td>([^<]*)</td></tr>", text)
