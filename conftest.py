@@ -92,11 +92,12 @@ def shared_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def warm(shared_folder: Path) -> Iterator[Warm]:
+def warm(shared_folder: Path, request: pytest.FixtureRequest) -> Warm:
     """Start programs with Airflow already imported."""
     warm = Warm(shared_folder / "warm")
-    yield warm
-    warm.close()
+    # Not at the end of the last test: the process ends with its last user, and the time limit of a test is shorter.
+    request.config.add_cleanup(warm.close)
+    return warm
 
 
 @dataclass(frozen=True)
