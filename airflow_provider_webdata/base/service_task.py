@@ -206,9 +206,9 @@ class ServiceTask(LiteralText, BaseOperator):
             run.refuse_unmappable(result)
         except Exception as error:
             if isinstance(error, _FINAL) or getattr(error, "verdict", None) == "never":
-                run.attempt.end()
+                run.memory.end(published=False)
             raise
-        run.attempt.end()
+        run.memory.end(published=True)
         return result
 
     def on_kill(self) -> None:

@@ -11,11 +11,19 @@ from airflow.sdk.exceptions import (
     AirflowSensorTimeout,
 )
 
-from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.api.errors import (
+    InvalidResponseError,
+    RequestTimeoutError,
+    ServerError,
+    TransportError,
+    trimmed,
+)
 from airflow_provider_webdata.common.coded_errors import CodedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from airflow_provider_webdata.api.errors import WebDataError
 
 _MAX_GROUPS = 10
 
@@ -115,6 +123,13 @@ class RejectedResultsError(CodedError, AirflowFailException):
     """Results fail the task's `Quality`, and `on_fail` is `fail`."""
 
     help_code = "WD-064"
+
+
+def may_have_acted(error: WebDataError) -> bool:
+    """Return whether the service may have executed a failed call despite the error."""
+    if isinstance(error, TransportError):
+        return error.sent
+    return isinstance(error, (InvalidResponseError, RequestTimeoutError, ServerError))
 
 
 class FailureGroups:

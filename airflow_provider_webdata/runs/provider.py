@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import ProviderRequest, ProviderResponse
@@ -21,10 +20,10 @@ from airflow_provider_webdata.results.provider_records import (
 )
 from airflow_provider_webdata.runs.call import BilledCall, CallResult, CallRun
 from airflow_provider_webdata.runs.failures import TooManyFailuresError, too_many
-from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import checked_number
+from airflow_provider_webdata.states.task_record import Started, new_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,26 +31,16 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import DataTool
     from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 
-_KEY = "webdata_provider"
 _SHOWN_FAILURES = 5
 _TYPED: Mapping[str, tuple[type, ...]] = {"integer": (int,), "number": (int, float), "boolean": (bool,)}
 _TRANSIENT = frozenset({408, 425, 429})
 
 
-class FailedCalls(msgspec.Struct):
-    """The record of the attempts whose calls all failed without being billed.
-
-    :param failed: their number.
-    """
-
-    failed: int
-
-
 class ProviderRun(CallRun):
     """Calls data providers and publishes their records.
 
-    The request's idempotency id depends on the task instance, its number of clears, and the content, so that the next
-    attempt gets the response that this one lost. If no call succeeded, the request is sent again with another id.
+    The request's idempotency id is recorded before it is sent, so that the next attempt gets the response that this one
+    lost. If no call succeeded, the request is sent again with another id.
     """
 
     task: WebDataProviderOperator
@@ -145,26 +134,23 @@ class ProviderRun(CallRun):
         return [found[call.provider, call.capability] for call in request.calls]
 
     def _request_id(self, request: ProviderRequest, extra_body: Mapping[str, Any] | None) -> str:
-        return JobIdentity.of(self.attempt).request_id([request.to_wire(), extra_body], self._failed_before)
+        sent = json.dumps([request.to_wire(), extra_body], sort_keys=True)
+        digest = hashlib.sha256(sent.encode()).hexdigest()
+        started = self.memory.record.started
+        if started is None or started.request != digest:
+            started = Started(kind="provider", key=new_key(), request=digest)
+            self.memory.write(started=started, phase="requested")
+        return f"airflow:{started.key}"
 
     def _may_be_mended(
         self, failed: Sequence[Mapping[str, Any]], results: Sequence[Mapping[str, Any]]
     ) -> bool:
-        """Return whether the next attempt may repeat all calls, and record that it does.
-
-        This requires Airflow's task state store (3.3): without a record, the next attempt gets the same response again.
-        """
-        attempt = self.attempt
+        """Return whether the next attempt may repeat all calls, and record that it does."""
         billed = any(result.get("creditsCost") or _is_billed_error(result) for result in results)
-        if billed or attempt.store is None or attempt.is_last or not any(map(_is_transient, failed)):
+        if billed or self.attempt.is_last or not any(map(_is_transient, failed)):
             return False
-        attempt.write(_KEY, FailedCalls(self._failed_before + 1))
+        self.memory.write(started=None, phase="planned")
         return True
-
-    @property
-    def _failed_before(self) -> int:
-        record = self.attempt.read(_KEY, FailedCalls).record
-        return 0 if record is None else record.failed
 
     def _report(self, results: Sequence[Mapping[str, Any]], used: Any) -> None:
         for result in results:

@@ -29,6 +29,7 @@ from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE, PREVIEW, SCALARS
+from airflow_provider_webdata.hooks.task_memory import memory_of
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from airflow_provider_webdata.base.service_task import ServiceTask
+    from airflow_provider_webdata.hooks.task_memory import TaskMemory
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.runs.publishing.publication import Value
     from airflow_provider_webdata.runs.publishing.step import Results
@@ -84,6 +86,11 @@ class Run:
         """What the results lack, by kind; see `lacks`."""
         self.leftovers: list[Callable[[], None]] = []
         """Deletions of what a retry reuses; see `forget`."""
+
+    @property
+    def memory(self) -> TaskMemory:
+        """What the task remembers of earlier attempts."""
+        return memory_of(self.context)
 
     def read_urls(self, otherwise: str = "") -> None:
         """Replace `url` and `urls` by the URLs in another task's results file.
@@ -126,7 +133,7 @@ class Run:
     def calling(self, *, limited_since: datetime | None = None) -> Iterator[None]:
         """Call the service within this block, which translates errors for Airflow and closes the hook.
 
-        :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
+        :param limited_since: when the attempt was first asked to wait. Default: the record's time, or now.
         :raises AirflowFailException: no retry can help.
         :raises AirflowRescheduleException: the service asks to wait.
         :raises WebDataError: a retry may help, or the task's retry policy decides.
@@ -138,7 +145,7 @@ class Run:
                 # A wait replaces the hook if the connection changes.
                 self.hook.close()
         except WebDataError as error:
-            if isinstance(error, UnknownHostError) and (self.is_resumed or self.attempt.first_reschedule):
+            if isinstance(error, UnknownHostError) and (self.is_resumed or self.memory.record.postponed_at):
                 # The attempt reached the host before, so its name exists, and the name server is down.
                 error = TransportError(error.operation, error.reason, sent=False)
             if error.verdict == "later" or is_unreachable(error):
@@ -186,15 +193,18 @@ class Run:
     def postpone(self, error: WebDataError, limited_since: datetime | None) -> None:
         """Reschedule the task; return if `rate_limit_timeout`, or a limit for documents, does not allow it.
 
-        :param limited_since: when the attempt was first asked to wait; default: Airflow's first reschedule.
+        :param limited_since: when the attempt was first asked to wait. Default: the record's time, or now.
         """
         attempt, most = self.attempt, self.patience
         if attempt.ti is None or (most <= 0 and not isinstance(error, ProcessingContinuesError)):
             return
+        if not (self.memory.is_lasting or self.is_resumed):
+            # Airflow 3.2: the task would start anew, and without the time for which it has waited.
+            return
         if is_unreachable(error) and most == RATE_LIMIT_TIMEOUT_SECONDS:
             most = UNREACHABLE_TIMEOUT_SECONDS
         now = datetime.now(timezone.utc)
-        since = limited_since or attempt.first_reschedule or now
+        since = limited_since or self.memory.record.postponed_at or now
         delay = reschedule_delay(error, (now - since).total_seconds())
         when = now + max(delay, timedelta(seconds=seconds_until_resumable()))
         begin, end = (moment.isoformat(timespec="seconds") for moment in (since, when))
@@ -225,6 +235,8 @@ class Run:
                 error.billed = "The document may be billed"
                 self.ledger.settle(Cost(None), self.operation)
             return
+        if not limited_since:
+            self.memory.note(postponed_at=since)
         self.log.info("%s. Rescheduling the task to %s", reason, end)
         raise AirflowRescheduleException(when) from error  # type: ignore[no-untyped-call]
 
@@ -236,7 +248,8 @@ class Run:
     @property
     def execution_deadline(self) -> float | None:
         """End of the attempt by `execution_timeout`, in seconds since the epoch, counted with its waits; or None."""
-        limit, start = self.task.execution_timeout, self.attempt.first_start
+        limit = self.task.execution_timeout
+        start = self.memory.record.postponed_at or getattr(self.attempt.ti, "start_date", None)
         return None if limit is None or start is None else (start + limit).timestamp()
 
     def push(self, /, **values: Any) -> None:

@@ -2,59 +2,38 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
+from airflow_provider_webdata.common.attempt import attempt_of_process
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.hooks.ledger import Ledger
+from airflow_provider_webdata.hooks.task_memory import memory_of
 from airflow_provider_webdata.results.lineage import operator_lineage
+from airflow_provider_webdata.states.task_record import Source
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
-log = logging.getLogger(__name__)
-
-_KEY = "webdata_agent"
 _LINEAGE = "get_openlineage_facets_on_complete"
-
-
-class _Source(msgspec.Struct):
-    tool: str
-    url: str
-    title: str
-
-
-class _AgentRecord(msgspec.Struct):
-    """The record of what an agent read."""
-
-    sources: dict[str, _Source]
 
 
 class AgentSources:
     """The sources of one task attempt, shared by all its toolsets.
 
-    XCom: `sources` (the pages read: `tool`, `url`, and `title`, each page once), and `credits_used` of the ledger. On
-    Airflow 3.3, they include earlier attempts until the task is cleared: a durable run does not repeat its calls. On
-    3.2, each attempt reports its own.
+    XCom: `sources` (the pages read: `tool`, `url`, and `title`, each page once), and `credits_used` of the ledger. They
+    include earlier attempts until the task is cleared: a durable run does not repeat its calls.
 
     :param context: the task's context; empty outside a task.
     """
 
     def __init__(self, context: Context) -> None:
         self.context = context
-        self._attempt = Attempt(context)
+        self._memory = memory_of(context)
         self._ledger = Ledger(context)
         self._conn_id = ""
         self._queries: dict[str, None] = {}
-        stored = self._attempt.read(_KEY, _AgentRecord)
-        if stored.damage:
-            log.warning(
-                "The sources of earlier attempts are lost: record %s is damaged (%s)", _KEY, stored.damage
-            )
-        self._record = stored.record or _AgentRecord({})
         if not self._ledger.is_empty:
             # Airflow deletes the XComs of each attempt before the next.
             self._ledger.report()
@@ -71,10 +50,10 @@ class AgentSources:
 
         :param url: the URL after redirects.
         """
-        self._record.sources[f"{tool} {asked}"] = _Source(tool, url, title)
         self._conn_id = conn_id
-        with self._ledger.lock:
-            self._attempt.write(_KEY, self._record)
+        with self._memory.lock:
+            sources = {**self._memory.record.sources, f"{tool} {asked}": Source(tool, url, title)}
+            self._memory.note(sources=sources)
         self.push()
 
     def push(self) -> None:
@@ -83,16 +62,16 @@ class AgentSources:
         # OpenLineage calls this method of the task. The class of the task belongs to another package and lacks it.
         if task is not None and not hasattr(type(task), _LINEAGE):
             setattr(task, _LINEAGE, self._lineage)
-        if self._attempt.ti is None or not getattr(task, "do_xcom_push", True):
+        if self._memory.attempt.ti is None or not getattr(task, "do_xcom_push", True):
             return
         used = self._ledger.to_wire()["used"]
-        sources = [msgspec.to_builtins(source) for source in self._record.sources.values()]
-        with self._ledger.lock:
+        sources = [msgspec.to_builtins(source) for source in self._memory.record.sources.values()]
+        with self._memory.lock:
             for key, value in {"sources": sources, "credits_used": used}.items():
-                self._attempt.ti.xcom_push(key, storable(value))
+                self._memory.attempt.ti.xcom_push(key, storable(value))
 
     def _lineage(self, task_instance: Any) -> Any | None:  # noqa: ARG002
-        urls = [source.url for source in self._record.sources.values()]
+        urls = [source.url for source in self._memory.record.sources.values()]
         return operator_lineage([*self._queries, *urls], None, self._conn_id)
 
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
@@ -113,7 +113,7 @@ class StateStore:
     def get(self, key: str, default: Any = None) -> Any:
         return json.loads(self.values[key]) if key in self.values else default
 
-    def set(self, key: str, value: Any) -> None:
+    def set(self, key: str, value: Any, *, retention: timedelta | None = None) -> None:
         self.values[key] = json.dumps(value)
         assert not _has_tuple(value), "Airflow's store rejects tuples"
 

@@ -14,20 +14,14 @@ from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import WebDataError, trimmed
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text, seconds
+from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.numbers import credits_text
-from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.pages.requested import RequestedPages
 from airflow_provider_webdata.runs.failures import AgentLimitError, JobFailedError
 from airflow_provider_webdata.runs.jobs.results import JobResult, texts
-from airflow_provider_webdata.runs.jobs.start import (
-    JobStart,
-    poll_job,
-    record_stop,
-    recorded_start,
-    was_started_before,
-)
+from airflow_provider_webdata.runs.jobs.start import JobStart, poll_job
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook, origin_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.outside_handler import run_outside_handler
@@ -36,9 +30,8 @@ from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, valid_request
 from airflow_provider_webdata.runs.wait_run import WaitRun
 from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
-from airflow_provider_webdata.states.jobs import events_to_ask_for, first_few, name_of
+from airflow_provider_webdata.states.jobs import JobView, events_to_ask_for, first_few, name_of
 from airflow_provider_webdata.states.outcomes import JobOutcome
-from airflow_provider_webdata.states.shortfalls import shortfalls
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
 from airflow_provider_webdata.waiting.policy import in_worker, job_policy
@@ -55,7 +48,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
-    from airflow_provider_webdata.runs.jobs.state import TaskJob
+    from airflow_provider_webdata.runs.jobs.start import TaskJob
 
 JOB_WAIT_SECONDS = 86400.0
 _INVALID_URLS = "invalid_urls"
@@ -104,12 +97,8 @@ class JobRun(WaitRun[JobOutcome]):
         """Return the checked request with what only `has_work` has decided."""
         return request
 
-    def targets(self) -> list[str]:
-        """Return the URLs or texts that identify the job in the listings of the service; none if they are unknown."""
-        return self.inputs()
-
     def inputs(self) -> list[str]:
-        """Return the URLs or texts that OpenLineage reports as inputs."""
+        """Return the URLs or texts of the job, for OpenLineage and the log."""
         _, fields = self.request()
         return [text for name in ("urls", "prompt") for text in texts(fields.get(name))]
 
@@ -136,13 +125,36 @@ class JobRun(WaitRun[JobOutcome]):
     def call(self) -> Any:
         """Start the job, or find an earlier attempt's, and return its result or its id.
 
-        :raises AirflowRescheduleException: the service asks to wait, or does not list a possible earlier job yet.
-        :raises UncertainStartError: an earlier attempt may have started a job that cannot be found.
+        :raises AirflowRescheduleException: the service asks to wait.
+        :raises UncertainStartError: an earlier request may have started a job that nothing names.
         :raises JobFailedError: the job failed or was canceled; a retry starts another job.
         """
         self.ledger.push_earlier()
         self.check()
+        self._count_former()
         return self.start_and_wait()
+
+    def _count_former(self) -> None:
+        """Count the job that the task left before it was cleared: Airflow does not report an end by hand in time."""
+        former = self.memory.former
+        if former is None or former.is_final or former.phase not in ("requested", "known"):
+            return
+        started = former.started
+        if started is None or started.id is None:
+            self.log.warning("Before the task was cleared, it may have started a job, whose cost is unknown")
+            return
+        kind = checked_kind(started.kind)
+        status = self.result(started.id, kind).settle_lost()
+        if status and JobView.of(kind, started.id, status).is_over:
+            return
+        self.log.warning(
+            "Job %s, which the task started before it was cleared, may still run. To cancel it, call "
+            "WebDataHook(%r).cancel_job(%r, %r)",
+            started.id,
+            self.task.webdata_conn_id,
+            kind,
+            started.id,
+        )
 
     def publish_nothing(self) -> Any:
         """Publish the empty result of a task that has no page to fetch, without a job."""
@@ -197,14 +209,11 @@ class JobRun(WaitRun[JobOutcome]):
 
         :param error: Airflow's; raised unless the attempt is the last one, or Airflow's timeout has passed.
         """
-        kind, job_id = self._started_job()
+        started = self.memory.record.started
         ends = isinstance(error, TaskDeferralTimeout) or self.attempt.is_last
-        if not job_id or not ends:
+        if started is None or started.id is None or not ends:
             raise error
-        if (ti := self.attempt.ti) is not None:
-            # Airflow replaces the arguments of the resumed method.
-            lacks = shortfalls(ti.xcom_pull(key=INCOMPLETE, map_indexes=self.attempt.map_index))
-            self.shortfalls |= {one.kind: one for one in lacks}
+        kind, job_id = checked_kind(started.kind), started.id
         message = f"The triggerer did not report the end of {name_of(kind)} {job_id}: {error}"
         last = self.execution_deadline
         ends_attempt = isinstance(error, TaskDeferralTimeout) and last is not None and time.time() >= last
@@ -234,11 +243,13 @@ class JobRun(WaitRun[JobOutcome]):
         self._running = None
         if outcome.over_limit is not None:
             self._stop(outcome.job_id, outcome.over_limit)
+        self.memory.stage(phase="ended")
         return self.publish_job(outcome.job_id)
 
     def _stop(self, job_id: str, used: float) -> None:
         """Cancel a job that exceeds the task's credit limit; its pages so far are the result."""
-        record_stop(self.context)
+        if (started := self.memory.record.started) is not None:
+            self.memory.note(started=replace(started, stopped=True))
         try:
             stopped = self._cancel(self.hook, job_id, True)
         except WebDataError:
@@ -272,11 +283,8 @@ class JobRun(WaitRun[JobOutcome]):
 
     def dropped_urls(self) -> list[str]:
         """Return the URLs that the service did not accept."""
-        dropped = list(recorded_start(self.context).invalid_urls)
-        if "urls_invalid" in self.shortfalls and (ti := self.attempt.ti) is not None:
-            # All of them; also on Airflow 3.2.
-            dropped += ti.xcom_pull(key=_INVALID_URLS, map_indexes=self.attempt.map_index) or ()
-        return [url for url in dropped if isinstance(url, str)]
+        started = self.memory.record.started
+        return [] if started is None else [url for url in started.invalid_urls if isinstance(url, str)]
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
         """Return the result of this task's job, to settle or publish it.
@@ -289,8 +297,13 @@ class JobRun(WaitRun[JobOutcome]):
             kind or self.kind,
             job_id,
             extras=self._page_extras,
-            is_saved=was_started_before(self.context),
+            is_saved=self._is_of_earlier_attempt,
         )
+
+    @property
+    def _is_of_earlier_attempt(self) -> bool:
+        started = self.memory.record.started
+        return started is not None and started.attempt < self.attempt.number
 
     @property
     def start_name(self) -> str:
@@ -379,17 +392,10 @@ class JobRun(WaitRun[JobOutcome]):
     def settle_lost(self, outcome: JobOutcome) -> None:
         """Record the cost of a job that failed, was canceled, or timed out."""
         if outcome.status in {"failed", "timeout"}:
+            self.memory.stage(phase="ended")
             self._stop_reason = self.result(outcome.job_id).settle_lost().get("stopReason")
 
     # Cancellation.
-
-    def _started_job(self) -> tuple[JobKind, str | None]:
-        """Return the kind and id of the job that this attempt or an earlier one started."""
-        record = recorded_start(self.context)
-        job_id = record.job_id or self.context["ti"].xcom_pull(
-            key="job_id", map_indexes=self.attempt.map_index
-        )
-        return record.kind or self.kind, job_id
 
     def _at_end(self, outcome: JobOutcome) -> JobOutcome:
         """Return the outcome after a last look at a job whose wait timed out, or failed and is not repeated."""
@@ -398,10 +404,9 @@ class JobRun(WaitRun[JobOutcome]):
             return self._at_timeout(outcome)
         if not outcome.job_id:
             # The trigger failed before it knew the job.
-            kind, job_id = self._started_job()
-            outcome = replace(outcome, kind=kind, job_id=job_id or "")
-        if not outcome.job_id:
-            return outcome
+            if (started := self.memory.record.started) is None or started.id is None:
+                return outcome
+            outcome = replace(outcome, kind=checked_kind(started.kind), job_id=started.id)
         last = self._at_timeout(replace(outcome, status="timeout"))
         if last.status != "timeout":
             return last
@@ -477,14 +482,16 @@ class JobRun(WaitRun[JobOutcome]):
             # The signal may interrupt a call of the task's own hook.
             with self.hook.sibling() as hook:
                 done = self._cancel(hook, job_id, True)
+                used = hook.job_status(self.kind, job_id, limit=1).to_wire().get("creditsUsed")
         except WebDataError as error:
             self.log.warning(
                 "Job %s %s: it could not be canceled (%s)", job_id, self._continues, error.brief()
             )
-        else:
-            self.log.info(
-                "Job %s %s", job_id, "was canceled" if done else "ended before it could be canceled"
-            )
+            return
+        # Airflow deletes no record with the attempt, and takes no XCom from a task that it ends.
+        self.memory.stage(phase="ended")
+        self.ledger.credits.settle(self.kind, used, self.kind, call=job_id)
+        self.log.info("Job %s %s", job_id, "was canceled" if done else "ended before it could be canceled")
 
 
 class _StartCall:
@@ -504,7 +511,7 @@ class _StartCall:
 
     @property
     def targets(self) -> Sequence[str]:
-        return self._run.targets()
+        return self._run.inputs()
 
     def check(self) -> None:
         ledger = self._run.ledger

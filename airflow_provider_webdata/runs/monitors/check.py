@@ -5,19 +5,16 @@ from __future__ import annotations
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from airflow.sdk.exceptions import AirflowSkipException
 from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError, trimmed
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
-from airflow_provider_webdata.common.stored_record import Epoch, Moment  # noqa: TC001 - msgspec reads the annotations
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 from airflow_provider_webdata.runs.failures import CheckFailedError
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.replica import until_found
-from airflow_provider_webdata.runs.state import TaskState
 from airflow_provider_webdata.runs.wait_run import WaitRun
 from airflow_provider_webdata.states.check_arguments import checked_pages
 from airflow_provider_webdata.states.check_queue import CheckQueue
@@ -41,11 +38,6 @@ if TYPE_CHECKING:
 CHECK_WAIT_SECONDS = 7 * 86400.0
 
 _UNBILLED = frozenset({"not_applicable", "released"})
-
-
-class _WaitState(msgspec.Struct, frozen=True):
-    after: Moment | None
-    deadline: Epoch | None
 
 
 class CheckWaitRun(WaitRun[CheckOutcome]):
@@ -111,16 +103,12 @@ class CheckRun(CheckWaitRun):
 
     def _span(self) -> tuple[datetime, float, bool]:
         """Return the start of the wait, its end (seconds since the epoch), and whether it is resumed."""
+        record = self.memory.record
+        if record.wait_since is not None and record.wait_until is not None:
+            return record.wait_since, record.wait_until, True
         now = datetime.now(timezone.utc)
-        state = TaskState(self.context, "webdata_wait", _WaitState(None, None))
-        if (after := state.record.after) is not None and state.record.deadline is not None:
-            return after, state.record.deadline, True
         deadline = now.timestamp() + self._limit
-        run_start = state.attempt.run_start
-        if state.began and run_start is not None:
-            # The start of the first attempt's wait is unknown. Include checks that ended since the run's start.
-            return run_start, deadline, True
-        state.set(after=now, deadline=deadline)
+        self.memory.note(wait_since=now, wait_until=deadline)
         return now, deadline, False
 
 

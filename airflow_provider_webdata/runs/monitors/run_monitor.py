@@ -8,13 +8,13 @@ from airflow_provider_webdata.api.errors import ConflictError, NotFoundError, We
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.api.monitor_diff import monitor_changes
 from airflow_provider_webdata.common.page_urls import monitor_page
-from airflow_provider_webdata.runs.failures import MonitorConflictError
-from airflow_provider_webdata.runs.intent import Intent, may_have_acted
+from airflow_provider_webdata.runs.failures import MonitorConflictError, may_have_acted
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.runs.monitors.check import CheckRun
 from airflow_provider_webdata.runs.monitors.lookup import required_monitor
 from airflow_provider_webdata.runs.replica import until_found, until_visible
 from airflow_provider_webdata.states.check_arguments import checked_events
+from airflow_provider_webdata.states.task_record import Started, new_key
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.operators.monitor.run import WebDataRunMonitorOperator
@@ -27,9 +27,8 @@ class RunMonitorRun(CheckRun):
 
     def call(self) -> Any:
         """Start a check, or find the running one, and return it with wire names."""
-        intent = Intent(self.context, "webdata_check")
         monitor_id = self._ready_monitor()
-        check = self._started_before(monitor_id, intent) or self._start(monitor_id, intent)
+        check = self._started_before(monitor_id) or self._start(monitor_id)
         self.task._webdata_page = monitor_page(self.task.webdata_conn_id, monitor_id, check.id)
         self.push(monitor_id=monitor_id, check_id=check.id)
         if not self.task.wait_for_completion:
@@ -52,53 +51,62 @@ class RunMonitorRun(CheckRun):
             self.hook.update_monitor(monitor.id, extra_body=changes.patch)
         return monitor.id
 
-    def _started_before(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
-        if not intent.began:
+    def _started_before(self, monitor_id: str) -> MonitorCheck | None:
+        started = self.memory.record.started
+        if started is None:
             return None
-        if (former := intent.record.monitor_id) not in (None, monitor_id):
+        if started.request != monitor_id:
             self.log.warning(
                 "An earlier attempt ran monitor %s. The task's monitor is now %s, which also runs",
-                former,
+                started.request,
                 monitor_id,
             )
             return None
-        if intent.started_id:
-            return self._check(monitor_id, intent.started_id)
-        check = until_found(lambda: self._own_check(monitor_id, intent), self.task.replica_wait)
+        if started.id is not None:
+            return self._check(monitor_id, started.id)
+        check = until_found(lambda: self._own_check(monitor_id), self.task.replica_wait)
         if check is not None:
             self.log.info("An earlier attempt started check %s", check.id)
+            self._record(monitor_id, check.id)
         return check
 
-    def _own_check(self, monitor_id: str, intent: Intent) -> MonitorCheck | None:
+    def _own_check(self, monitor_id: str) -> MonitorCheck | None:
+        """Return the check that a request of unknown outcome started, or None."""
+        started = self.memory.record.started
+        known = () if started is None else started.known
         own = (
-            check
-            for check in self._checks(monitor_id)
-            if check.trigger == "manual" and intent.is_own(check.id, check.created_at)
+            check for check in self._checks(monitor_id) if check.trigger == "manual" and check.id not in known
         )
         return next(own, None)
 
-    def _start(self, monitor_id: str, intent: Intent) -> MonitorCheck:
-        intent.begin((check.id for check in self._checks(monitor_id)), monitor_id=monitor_id)
+    def _record(self, monitor_id: str, check_id: str) -> None:
+        started = Started(kind="check", key=new_key(), request=monitor_id, id=check_id)
+        self.memory.note(started=started, phase="known")
+
+    def _start(self, monitor_id: str) -> MonitorCheck:
+        known = tuple(sorted(check.id for check in self._checks(monitor_id)))
+        started = Started(kind="check", key=new_key(), request=monitor_id, known=known)
+        self.memory.write(started=started, phase="requested")
         try:
             # A 404 started no check, and may come from a lagging replica.
             check = until_visible(lambda: self.hook.run_monitor(monitor_id), self.task.replica_wait)
         except ConflictError as error:
-            intent.forget()
+            self.memory.note(started=None, phase="planned")
             check = self._running(monitor_id, error)
             if self.task.wait_for_completion:
                 # After the check ends, another attempt would get no conflict and start a second check.
-                intent.started(check.id, monitor_id)
+                self._record(monitor_id, check.id)
             return check
         except WebDataError as error:
             if not may_have_acted(error):
-                intent.forget()
+                self.memory.note(started=None, phase="planned")
                 raise
             self.log.warning("%s. Checking whether a check was started anyway", error.brief())
-            found = until_found(lambda: self._own_check(monitor_id, intent), self.task.replica_wait)
+            found = until_found(lambda: self._own_check(monitor_id), self.task.replica_wait)
             if found is None:
                 raise
             check = found
-        intent.started(check.id)
+        self._record(monitor_id, check.id)
         self.log.info("Started check %s of monitor %s", check.id, monitor_id)
         return check
 

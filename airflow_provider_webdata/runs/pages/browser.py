@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.numbers import credits_text
-from airflow_provider_webdata.runs.intent import Intent, may_have_acted
+from airflow_provider_webdata.runs.failures import may_have_acted
 from airflow_provider_webdata.runs.replica import until_found
+from airflow_provider_webdata.states.task_record import Started, new_key
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         SessionClosed,
     )
     from airflow_provider_webdata.api.models.base import RequestModel
+    from airflow_provider_webdata.hooks.task_memory import TaskMemory
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 log = logging.getLogger(__name__)
@@ -41,7 +43,7 @@ class SessionBrowser:
 
     :param request: the request that opens it.
     :param extra_body: merged into that request unchecked.
-    :param intent: the record of the session.
+    :param memory: the task's record, which names the session.
     :ivar ids: its ids for XCom.
     :ivar secrets: the URLs that control it.
     """
@@ -51,14 +53,14 @@ class SessionBrowser:
         hook: WebDataHook,
         request: InteractRequest,
         extra_body: Mapping[str, Any] | None,
-        intent: Intent,
+        memory: TaskMemory,
     ) -> None:
         self.ids: dict[str, Any] = {"sessionId": None}
         self.secrets: set[str] = set()
         self._hook = hook
         self._request = request
         self._extra_body = extra_body
-        self._intent = intent
+        self._memory = memory
         self._known: set[str] = set()
         self._id: str | None = None
         self._may_be_open = False
@@ -68,7 +70,8 @@ class SessionBrowser:
         """Open the session."""
 
         self._known = {session.id for session in self._active(self._hook)}
-        self._intent.begin(self._known)
+        started = Started(kind="session", key=new_key(), known=tuple(sorted(self._known)))
+        self._memory.write(started=started, phase="requested")
         self._may_be_open = True
         try:
             session = self._hook.open_session(self._request, extra_body=self._extra_body)
@@ -78,7 +81,7 @@ class SessionBrowser:
         self._id = self.ids["sessionId"] = session.id
         self.secrets.update(session.secrets())
         self._may_be_open = False
-        self._intent.started(session.id)
+        self._memory.note(started=started.named(session.id), phase="known")
         log.info("Opened session %s; it expires at %s", session.id, session.expires_at or "its ttl")
 
     def run(self, step: RequestModel) -> ExecuteResult:
@@ -102,17 +105,22 @@ class SessionBrowser:
             # The response that contains the id may still arrive.
             self._may_be_open = best_effort
         if not best_effort and not self._is_left_open:
-            self._intent.forget()
+            self._memory.note(started=None, phase="ended")
         return closed
 
     def close_leftovers(self) -> Mapping[str, SessionClosed]:
         """Close the session that an earlier attempt left open, even if its id is unknown; return its cost by id."""
-        session_id, closed = self._intent.started_id, None
+        # The session of a killed attempt bills on after the task is cleared.
+        former = self._memory.former
+        started = self._memory.record.started or (None if former is None else former.started)
+        if started is None:
+            return {}
+        session_id, closed = started.id, None
         if session_id:
             log.info("Closing session %s, which an earlier attempt left open", session_id)
             closed = self._close(self._hook, session_id)
-        elif self._intent.exists:
-            self._known = set(self._intent.record.known)
+        else:
+            self._known = set(started.known)
             closed = self._close_lost(self._hook, 0)
             session_id, self.ids["sessionId"] = self.ids["sessionId"], None
         return {session_id: closed} if session_id and closed else {}

@@ -14,7 +14,6 @@ from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.xcom import warn_if_large
 from airflow_provider_webdata.runs.failures import StepFailedError
-from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.runs.outside_handler import run_outside_handler
 from airflow_provider_webdata.runs.pages.browser import ScrapeBrowser, SessionBrowser
@@ -142,7 +141,7 @@ class InteractRun(Run):
         if self.task.ttl is None:
             self.task.ttl = _needed_ttl(steps)
         request = checked_request(self.task, InteractRequest, "interact", map_index=self.attempt.map_index)
-        return SessionBrowser(self.hook, request, extra_body, Intent(self.context, "webdata_session"))
+        return SessionBrowser(self.hook, request, extra_body, self.memory)
 
     def _hold_limit(self, steps: Sequence[RequestModel]) -> None:
         ttls = (

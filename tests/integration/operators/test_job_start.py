@@ -1,32 +1,33 @@
 """A job is started once: what each later attempt does after each way in which an earlier one ended.
 
-The attempts are those of one task instance: the same identity, with or without the task state store of Airflow 3.3.
+The attempts are those of one task instance. `tests/unit/states/test_job_decision.py` walks all short histories of the
+decision; here, its steps meet a service.
 """
 
 from __future__ import annotations
 
 import json
 import logging
-import re
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import AirflowRescheduleException
 
 from airflow_provider_webdata.api.errors import UnsupportedError, WebDataError
 from airflow_provider_webdata.hooks import optional
+from airflow_provider_webdata.hooks.task_memory import DamagedRecordError, memory_of
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.inbox.reader import InboxUnreachableError
 from airflow_provider_webdata.runs import replica
 from airflow_provider_webdata.runs.failures import UncertainStartError
 from airflow_provider_webdata.runs.jobs import start as job_start
-from airflow_provider_webdata.runs.jobs.start import JobStart
-from airflow_provider_webdata.runs.jobs.state import TaskJob
+from airflow_provider_webdata.runs.jobs.start import JobStart, TaskJob
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.states.jobs import events_to_ask_for
+from airflow_provider_webdata.states.task_record import KEY
 from tests.support.direct import StateStore
 from tests.support.job_service import JobService
 
@@ -100,6 +101,7 @@ class Task:
             settle=lambda job_id: None,
             settle_unknown=lambda: self.unknown.append(None),
         )
+        self.context = context
         start = JobStart(call, context, logging.getLogger("test"))
         with hook:
             job = start.find() or start.start()
@@ -111,13 +113,16 @@ class Task:
         with pytest.raises(CrashError):
             self.start(when)
 
+    def end(self) -> None:
+        """Let the last attempt succeed."""
+        memory_of(self.context).end(published=True)
+
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Look up once: here the service does not lag."""
     for name in ("until_found", "until_visible"):
         monkeypatch.setattr(job_start, name, partial(getattr(job_start, name), replica_wait=0.0))
-    monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(0))
 
 
 @pytest.fixture
@@ -138,58 +143,85 @@ def connect(monkeypatch: pytest.MonkeyPatch, service: JobService, **extra: Any) 
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", json.dumps(value))
 
 
-# A crawl has an idempotency key and its own list; the activity names jobs of all kinds alike. Each of both is tried
-# with the task state store or without.
-WAYS = [("crawl", "3.3"), ("batch_scrape", "3.2")]
-OTHER_WAYS = [("crawl", "3.2"), ("agent", "3.3")]
-NO_KEY = [("agent", "3.3"), ("batch_scrape", "3.2")]
-
-
-@pytest.mark.parametrize(
-    ("kind", "version", "crash", "state"),
-    [
-        ("crawl", "3.3", "after asking", "running"),
-        ("crawl", "3.2", "after asking", "completed"),
-        ("batch_scrape", "3.3", "after asking", "completed"),
-        ("batch_scrape", "3.2", "later", "running"),
-        ("agent", "3.3", "later", "running"),
-        ("agent", "3.2", "after asking", "completed"),
-    ],
-)
-def test_the_job_of_an_attempt_that_crashed_is_found(
-    service: JobService, kind: str, version: str, crash: str, state: str
-) -> None:
-    task = Task(service, kind, version)
-    task.crash(crash)
-    if state == "completed":
+@pytest.mark.parametrize("kind", BODIES)
+def test_a_known_job_is_found_by_every_later_attempt(service: JobService, kind: str) -> None:
+    task = Task(service, kind)
+    task.crash("later")
+    if kind == "batch_scrape":
         service.set_all("completed")
     job = task.start()
     assert [job.job_id] == service.started()
     assert job.view is not None
-    assert job.view.is_over is (state == "completed")
-    assert task.start().job_id == job.job_id, "and by every later attempt"
-    assert len(service.started()) == 1
-
-
-@pytest.mark.parametrize(("kind", "version"), OTHER_WAYS)
-def test_a_crash_before_the_request_starts_one(service: JobService, kind: str, version: str) -> None:
-    task = Task(service, kind, version)
-    task.crash("before asking")
+    assert job.view.is_over is (kind == "batch_scrape")
     assert [task.start().job_id] == service.started()
 
 
+@pytest.mark.rule("repeat-unsafe", "team-activity")
+@pytest.mark.parametrize("when", ["before asking", "after asking"])
+@pytest.mark.parametrize("kind", ["batch_scrape", "agent"])
+def test_a_billed_request_of_unknown_outcome_is_not_repeated(
+    service: JobService, kind: str, when: str
+) -> None:
+    """The task names what the service lists, and how to go on."""
+    other = Task(service, kind).start().job_id
+    task = Task(service, kind)
+    task.crash(when)
+    started = service.started()
+    for _ in range(2):
+        with pytest.raises(UncertainStartError, match="neither a key nor a delivery names its job") as raised:
+            task.start()
+    assert f"The service lists {started[-1]} ({TARGET})" in str(raised.value)
+    assert other in str(raised.value)
+    assert f"WebDataJobSensor(kind='{kind}', job_id=...); otherwise, clear this task" in str(raised.value)
+    assert service.started() == started
+    task.cleared = task.attempts
+    assert task.start().job_id == service.started()[-1]
+    assert len(service.started()) == len(started) + 1, "as the message says"
+
+
+@pytest.mark.rule("repeat-unsafe")
+@pytest.mark.parametrize(("kind", "fault"), [("batch_scrape", 500), ("agent", 408), ("agent", "lose answer")])
+def test_a_lost_answer_to_a_billed_request_ends_the_task(service: JobService, kind: str, fault: Any) -> None:
+    service.start_faults = [fault]
+    with pytest.raises(UncertainStartError, match="its outcome cannot be determined"):
+        Task(service, kind).start()
+    assert len(service.started()) == 1
+
+
+def test_a_list_that_cannot_be_read_hides_no_way_out(service: JobService) -> None:
+    task = Task(service, "agent")
+    task.crash()
+    service.faults = [(403, {"success": False, "error": "no"}, {})]
+    with pytest.raises(UncertainStartError, match="If the service's dashboard shows the job"):
+        task.start()
+
+
 @pytest.mark.rule("idempotency-key")
-@pytest.mark.parametrize(
-    ("kind", "version", "state"),
-    [
-        ("crawl", "3.3", "failed"),
-        ("crawl", "3.2", "cancelled"),
-        ("agent", "3.3", "cancelled"),
-        ("batch_scrape", "3.2", "failed"),
-    ],
-)
-def test_a_failed_job_is_replaced(service: JobService, kind: str, version: str, state: str) -> None:
-    task = Task(service, kind, version)
+@pytest.mark.parametrize("fault", ["lose request", 502])
+def test_a_crawl_of_unknown_outcome_is_sent_again_with_its_key(service: JobService, fault: Any) -> None:
+    service.honours_keys = fault == "lose request"
+    service.start_faults = [fault]
+    job = Task(service, "crawl").start()
+    assert job.job_id == service.started()[-1]
+    crashed = Task(service, "crawl")
+    crashed.crash("before asking")
+    assert crashed.start().job_id == service.started()[-1]
+    assert len({*service.keys}) == (2 if service.honours_keys else 0), "one key for each task"
+
+
+@pytest.mark.rule("idempotency-key", "idempotency-key-used")
+def test_a_used_key_starts_nothing(service: JobService) -> None:
+    task = Task(service, "crawl")
+    task.crash()
+    with pytest.raises(UncertainStartError, match="same idempotency key started one"):
+        task.start()
+    assert len(service.started()) == 1
+
+
+@pytest.mark.rule("idempotency-key")
+@pytest.mark.parametrize(("kind", "state"), [("crawl", "failed"), ("agent", "cancelled")])
+def test_a_failed_job_is_replaced(service: JobService, kind: str, state: str) -> None:
+    task = Task(service, kind)
     ids = []
     for number in range(3):
         job = task.start()
@@ -203,15 +235,53 @@ def test_a_failed_job_is_replaced(service: JobService, kind: str, version: str, 
         assert len(set(service.keys)) == 4, "each job has its own idempotency key"
 
 
-@pytest.mark.parametrize(("kind", "version"), WAYS)
-def test_each_failed_job_without_a_known_id_is_replaced(service: JobService, kind: str, version: str) -> None:
-    """The activity does not say which of the task's jobs one is."""
-    task = Task(service, kind, version)
-    for number in range(3):
-        task.crash()
-        assert len(service.started()) == number + 1
-        service.set(kind, service.started()[-1], "failed")
-    assert task.start().job_id == service.started()[3]
+@pytest.mark.parametrize(
+    ("kind", "status", "error"),
+    [
+        ("crawl", 402, {"error": "Insufficient credits"}),
+        ("agent", 429, {"error": "Rate limit exceeded"}),
+        ("batch_scrape", 400, {"success": False, "error": "no"}),
+    ],
+)
+def test_a_refusal_started_nothing(
+    service: JobService, kind: str, status: int, error: dict[str, Any]
+) -> None:
+    service.start_faults = [(status, error, {})]
+    task = Task(service, kind)
+    with pytest.raises(WebDataError):
+        task.start()
+    before = len(service.requests)
+    assert [task.start().job_id] == service.started()
+    assert len(service.requests) - before == 1, "no search was necessary"
+
+
+def test_a_damaged_record_is_refused(service: JobService) -> None:
+    task = Task(service, "crawl")
+    task.crash("later")
+    assert task.store is not None
+    task.store.set(KEY, {**task.store.get(KEY), "phase": 1})
+    with pytest.raises(DamagedRecordError, match=f"then delete the key {KEY} from the task's state store"):
+        task.start()
+    task.store.delete(KEY)
+    task.cleared = task.attempts
+    assert task.start().job_id == service.started()[1]
+
+
+@pytest.mark.parametrize("lowers_retries", [False, True])
+def test_a_cleared_task_starts_anew(service: JobService, lowers_retries: bool) -> None:
+    """A clear sets `max_tries` to the number of attempts plus `retries`, which may be the former value."""
+    task = Task(service, "crawl")
+    first = task.start().job_id
+    task.end()
+    task.cleared = 0 if lowers_retries else task.attempts
+    assert task.start().job_id != first
+    assert len(service.started()) == 2
+
+
+def test_airflow_3_2_has_no_memory(service: JobService) -> None:
+    task = Task(service, "agent", "3.2")
+    task.crash("later")
+    assert task.start().job_id == service.started()[1]
 
 
 @pytest.mark.parametrize("kind", BODIES)
@@ -285,33 +355,6 @@ def test_a_job_of_another_account_is_given_up_and_left_alone(
     assert "another-key" not in str(task.store.values)
 
 
-def test_changed_arguments_after_a_job_that_was_not_requested(
-    service: JobService, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The attempt died after the former job had failed, before it recorded a request for the next one."""
-    task = Task(service, "batch_scrape")
-    task.crash("later")
-    assert task.store is not None
-    task.store.set("webdata_job", {**task.store.get("webdata_job"), "job_id": None, "requested_at": None})
-    task.body = {**task.body, "maxConcurrency": 3}
-    assert task.start().job_id == service.started()[1]
-    assert (task.discarded, task.unknown) == ([], [])
-    assert "may have started" not in caplog.text
-
-
-def test_a_record_without_a_request_is_damaged(service: JobService) -> None:
-    task = Task(service, "crawl")
-    task.crash("later")
-    assert task.store is not None
-    record = task.store.get("webdata_job")
-    task.store.set(
-        "webdata_job", {k: v for k, v in record.items() if k not in ("kind", "request", "account")}
-    )
-    with pytest.raises(UncertainStartError, match="required field `kind`"):
-        task.start()
-    assert len(service.started()) == 1
-
-
 @pytest.mark.rule("job-expiry")
 def test_an_expired_job_is_replaced(service: JobService) -> None:
     task = Task(service, "batch_scrape")
@@ -331,79 +374,6 @@ def test_a_job_that_vanished_is_no_reason_to_pay_again(service: JobService) -> N
     assert len(service.started()) == 1
 
 
-@pytest.mark.rule("repeat-unsafe", "crawl-active", "team-activity")
-@pytest.mark.parametrize(
-    ("kind", "version", "fault"),
-    [
-        ("crawl", "3.3", "lose answer"),
-        ("crawl", "3.2", 502),
-        ("batch_scrape", "3.3", 500),
-        ("batch_scrape", "3.2", "lose answer"),
-        ("agent", "3.3", 408),
-        ("agent", "3.2", "lose answer"),
-        ("agent", "3.3", "empty id"),
-    ],
-)
-def test_a_lost_answer_is_found_in_the_same_attempt(
-    service: JobService, kind: str, version: str, fault: Any
-) -> None:
-    service.start_faults = [fault]
-    assert [Task(service, kind, version).start().job_id] == service.started()
-
-
-@pytest.mark.rule("team-activity")
-@pytest.mark.parametrize(("kind", "fault"), [("batch_scrape", 500), ("agent", "lose answer")])
-def test_a_lost_answer_that_the_service_lists_later(service: JobService, kind: str, fault: Any) -> None:
-    service.start_faults, service.lists = [fault], False
-    task = Task(service, kind)
-    with pytest.raises(WebDataError):
-        task.start()
-    service.lists = True
-    assert [task.start().job_id] == service.started()
-    assert len(service.started()) == 1
-
-
-@pytest.mark.parametrize(
-    ("kind", "version", "status", "error"),
-    [
-        ("crawl", "3.3", 400, {"success": False, "code": "BAD_REQUEST", "error": "no"}),
-        ("crawl", "3.2", 402, {"error": "Insufficient credits"}),
-        ("agent", "3.3", 429, {"error": "Rate limit exceeded"}),
-        ("batch_scrape", "3.2", 400, {"success": False, "error": "no"}),
-    ],
-)
-def test_a_refusal_started_nothing(
-    service: JobService, kind: str, version: str, status: int, error: dict[str, Any]
-) -> None:
-    service.start_faults = [(status, error, {})]
-    task = Task(service, kind, version)
-    with pytest.raises(WebDataError):
-        task.start()
-    before = len(service.requests)
-    assert [task.start().job_id] == service.started()
-    if task.store is not None:
-        assert len(service.requests) - before == 2, "no search was necessary"
-
-
-def test_a_lost_answer_without_a_trace_on_3_2(service: JobService) -> None:
-    """No inbox, no record: the attempt that lost the answer is the last one that can tell."""
-    service.start_faults, service.lists = ["lose answer"], False
-    with pytest.raises(UncertainStartError, match="cannot be determined") as raised:
-        Task(service, "agent", "3.2").start()
-    assert "WebDataJobSensor" in str(raised.value)
-    assert "clear this task" in str(raised.value)
-
-
-@pytest.mark.parametrize(("kind", "version"), NO_KEY)
-def test_unreadable_activity_is_no_evidence(service: JobService, kind: str, version: str) -> None:
-    task = Task(service, kind, version)
-    task.crash()
-    service.faults = [(403, {"success": False, "error": "no"}, {})]
-    with pytest.raises(UncertainStartError, match="activity could not be read"):
-        task.start()
-    assert len(service.started()) == 1
-
-
 @pytest.fixture
 def self_hosted(service: JobService, monkeypatch: pytest.MonkeyPatch) -> JobService:
     """A server without billing and a database, which no connection declares yet."""
@@ -413,72 +383,6 @@ def self_hosted(service: JobService, monkeypatch: pytest.MonkeyPatch) -> JobServ
     return service
 
 
-@pytest.mark.rule("idempotency-key-servers")
-@pytest.mark.parametrize("declared", ["self-hosted", None])
-def test_a_self_hosted_crawl_is_found_among_the_running_ones(
-    self_hosted: JobService, declared: str | None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It gets no key, and its missing list of calls discards nothing."""
-    connect(monkeypatch, self_hosted, server=declared)
-    task = Task(self_hosted, "crawl")
-    task.crash()
-    assert [task.start().job_id] == self_hosted.started()
-    assert self_hosted.keys == []
-    asked = [line for line in self_hosted.requests if "activity" in line]
-    assert len(asked) == (0 if declared else 2)
-
-
-def test_a_self_hosted_crawl_with_other_options_is_another_tasks(
-    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connect(monkeypatch, self_hosted, server="self-hosted")
-    task = Task(self_hosted, "crawl")
-    task.crash("before asking")
-    for options in ({"limit": 1}, {"excludePaths": ["/old/.*"]}, {"includePaths": ["/new/.*"]}):
-        other = Task(self_hosted, "crawl")
-        other.body = {**other.body, **options}
-        other.start()
-    job = task.start()
-    assert job.job_id == self_hosted.started()[3]
-
-
-def test_an_uncertain_start_is_repeated_only_where_nothing_is_billed(
-    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    task = Task(self_hosted, "batch_scrape")
-    task.crash()
-    with pytest.raises(UncertainStartError, match="set server of the connection to 'self-hosted'"):
-        task.start()
-    assert len(self_hosted.started()) == 1
-    connect(monkeypatch, self_hosted, server="self-hosted")
-    assert task.start().job_id == self_hosted.started()[1]
-    assert "The server may run both jobs, but bills neither" in caplog.text
-
-
-@pytest.mark.parametrize(("kind", "starts"), [("crawl", 1), ("batch_scrape", 2)])
-def test_a_lost_answer_is_repeated_in_the_same_attempt_where_nothing_is_billed(
-    self_hosted: JobService,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    kind: str,
-    starts: int,
-) -> None:
-    """Only crawls are listed, and no replica delays the list."""
-    monkeypatch.setattr(replica.time, "sleep", pytest.fail)
-    connect(monkeypatch, self_hosted, server="self-hosted")
-    self_hosted.start_faults = ["lose answer"]
-    assert Task(self_hosted, kind).start().job_id == self_hosted.started()[-1]
-    assert len(self_hosted.started()) == starts
-    assert ("Searching" in caplog.text) is (kind == "crawl")
-    self_hosted.start_faults = ["lose answer", "lose answer"]
-    self_hosted.lists = False
-    lost = Task(self_hosted, kind)
-    with pytest.raises(WebDataError):
-        lost.start()
-    assert len(self_hosted.started()) == starts + 2
-    assert lost.start().job_id == self_hosted.started()[-1]
-
-
 def test_the_log_counts_urls_not_the_prompt(service: JobService, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     task = Task(service, "agent")
@@ -486,6 +390,37 @@ def test_the_log_counts_urls_not_the_prompt(service: JobService, caplog: pytest.
     task.targets = [TARGET, "p"]
     task.start()
     assert f"Started agent run of {TARGET} (connection" in caplog.text
+
+
+@pytest.mark.rule("idempotency-key-servers")
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
+def test_a_request_of_unknown_outcome_is_repeated_once_where_nothing_is_billed(
+    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """It gets no key, and no replica delays anything."""
+    monkeypatch.setattr(replica.time, "sleep", pytest.fail)
+    connect(monkeypatch, self_hosted, server="self-hosted")
+    self_hosted.start_faults = ["lose answer"]
+    assert Task(self_hosted, kind).start().job_id == self_hosted.started()[1]
+    assert "sending it again. The server may run both, but bills neither" in caplog.text
+    self_hosted.start_faults = ["lose answer", "lose answer"]
+    lost = Task(self_hosted, kind)
+    with pytest.raises(WebDataError):
+        lost.start()
+    assert len(self_hosted.started()) == 4
+    assert lost.start().job_id == self_hosted.started()[4]
+    assert not any(self_hosted.keys)
+
+
+def test_an_undeclared_server_counts_as_billed(
+    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Task(self_hosted, "batch_scrape")
+    task.crash()
+    with pytest.raises(UncertainStartError):
+        task.start()
+    connect(monkeypatch, self_hosted, server="self-hosted")
+    assert task.start().job_id == self_hosted.started()[1]
 
 
 @pytest.mark.rule("self-hosted-lost-jobs")
@@ -501,33 +436,6 @@ def test_a_job_that_a_self_hosted_server_lost_is_replaced(
     assert f"Job {first.job_id} of an earlier attempt is unknown: the server lost it" in caplog.text
 
 
-def test_no_message_names_bills_and_dashboards_that_a_server_lacks(
-    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    connect(monkeypatch, self_hosted, server="self-hosted")
-    task = Task(self_hosted, "crawl")
-    task.crash("later")
-    task.body = {**task.body, "limit": 6}
-    task.start()
-    assert "and sends a new request" in caplog.text
-    uncertain = Task(self_hosted, "crawl")
-    uncertain.crash()
-    Task(self_hosted, "crawl").start()
-    with pytest.raises(UncertainStartError, match="If the server's log shows the job") as raised:
-        uncertain.start()
-    assert not re.search("bill|dashboard", caplog.text + str(raised.value))
-
-
-def test_a_list_that_hangs_delays_a_start_once(
-    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(optional, "TIMEOUT_SECONDS", 0.1)
-    connect(monkeypatch, self_hosted, server=None, timeout=600)
-    self_hosted.faults = [None]
-    assert [Task(self_hosted, "crawl").start().job_id for _ in range(2)] == self_hosted.started()
-    assert len([line for line in self_hosted.requests if "activity" in line]) == 1
-
-
 def test_a_server_that_answers_html_starts_nothing(self_hosted: JobService) -> None:
     """An unknown path started nothing; a later attempt asks again, and does not search."""
     page = "<!DOCTYPE html><pre>Cannot POST /v2/crawl</pre>"
@@ -538,146 +446,6 @@ def test_a_server_that_answers_html_starts_nothing(self_hosted: JobService) -> N
     assert [task.start().job_id] == self_hosted.started()
 
 
-def test_a_list_that_cannot_be_read_is_asked_for_once(
-    self_hosted: JobService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A start does not wait for it: one attempt, however large the retry budget, and none for five minutes."""
-    connect(monkeypatch, self_hosted, server=None, retry_budget=30)
-    for _ in range(3):
-        Task(self_hosted, "crawl").start()
-    assert len([line for line in self_hosted.requests if "activity" in line]) == 1
-    assert len(self_hosted.started()) == 3
-
-
-@pytest.mark.parametrize(("kind", "version"), NO_KEY)
-def test_a_job_without_a_name_may_be_anybodys(service: JobService, kind: str, version: str) -> None:
-    task = Task(service, kind, version)
-    task.crash()
-    service.names = False
-    with pytest.raises(UncertainStartError, match="it may be one of these jobs"):
-        task.start()
-
-
-@pytest.mark.rule("metadata-urls")
-@pytest.mark.parametrize(("page", "found"), [(TARGET, True), ("https://other.example/", False)])
-def test_a_batch_without_a_name_is_known_by_its_pages(service: JobService, page: str, found: bool) -> None:
-    task = Task(service, "batch_scrape")
-    task.crash()
-    service.names = False
-    service.set_all("completed", data=[{"metadata": {"sourceURL": page}}])
-    if found:
-        assert task.start().job_id == service.started()[0]
-    else:
-        with pytest.raises(UncertainStartError, match="it may be one of these jobs"):
-            task.start()
-    assert len(service.started()) == 1
-
-
-@pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
-def test_similar_jobs_from_before(service: JobService, kind: str) -> None:
-    other = Task(service, kind).start().job_id
-    task = Task(service, kind)
-    task.run_start += timedelta(seconds=1)
-    task.crash()
-    job = task.start()
-    assert job.job_id != other
-    assert len(service.started()) == 2
-
-
-def test_a_crawl_whose_request_was_lost_is_requested_again(service: JobService) -> None:
-    service.start_faults = ["lose request"]
-    assert [Task(service, "crawl").start().job_id] == service.started()
-
-
-@pytest.mark.parametrize("version", ["3.3", "3.2"])
-def test_a_crawl_of_the_same_page_may_be_another_tasks(service: JobService, version: str) -> None:
-    task, other = Task(service, "crawl", version), Task(service, "crawl", version)
-    task.crash("before asking")
-    other.run_start += timedelta(seconds=1)
-    others = other.start().job_id
-    assert [others, task.start().job_id] == service.started()
-
-
-@pytest.mark.parametrize(("kind", "version"), [("agent", "3.3"), ("crawl", "3.2")])
-def test_one_of_two_jobs_is_not_ours_because_the_other_one_failed(
-    service: JobService, kind: str, version: str
-) -> None:
-    task, other = Task(service, kind, version), Task(service, kind, version)
-    other.run_start += timedelta(seconds=1)
-    attempts = [task.crash, other.start]
-    for attempt in attempts if version == "3.3" else reversed(attempts):
-        attempt()
-    ours = service.started()[0 if version == "3.3" else 1]
-    service.set(kind, ours, "failed")
-    with pytest.raises(UncertainStartError, match="several jobs match"):
-        task.start()
-
-
-def test_two_similar_jobs_are_uncertain(service: JobService) -> None:
-    task = Task(service, "agent")
-    task.crash()
-    other = Task(service, "agent")
-    other.run_start += timedelta(seconds=1)
-    other.start()
-    with pytest.raises(UncertainStartError, match="several jobs match"):
-        task.start()
-
-
-@pytest.mark.rule("idempotency-key", "idempotency-key-used")
-@pytest.mark.parametrize("version", ["3.3", "3.2"])
-def test_an_unlisted_crawl_is_not_started_again(service: JobService, version: str) -> None:
-    """The idempotency key is the same for every attempt."""
-    task = Task(service, "crawl", version)
-    task.crash()
-    service.lists = False
-    with pytest.raises(UncertainStartError, match="the idempotency key was used"):
-        task.start()
-    assert len(service.started()) == 1
-    service.lists = True
-    assert [task.start().job_id] == service.started()
-
-
-@pytest.mark.parametrize(("kind", "when"), [("crawl", "after asking"), ("batch_scrape", "before asking")])
-def test_it_is_too_early_to_tell(
-    service: JobService, kind: str, when: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(minutes=2))
-    task = Task(service, kind)
-    task.crash(when)
-    started, service.lists = service.started(), False
-    with pytest.raises(AirflowRescheduleException):
-        task.start()
-    assert service.started() == started
-
-
-@pytest.mark.parametrize(("kind", "version"), WAYS)
-def test_trouble_while_searching_starts_nothing(service: JobService, kind: str, version: str) -> None:
-    task = Task(service, kind, version)
-    task.crash()
-    # A crawl is looked up in two lists, and either suffices.
-    service.faults = [(503, {"error": "down"}, {})] * (2 if kind == "crawl" else 1)
-    with pytest.raises(WebDataError):
-        task.start()
-    assert [task.start().job_id] == service.started()
-
-
-@pytest.mark.parametrize(("kind", "version"), OTHER_WAYS)
-def test_a_cleared_task_starts_anew(service: JobService, kind: str, version: str) -> None:
-    task = Task(service, kind, version)
-    first = task.start().job_id
-    task.cleared = task.attempts
-    task.run_start += timedelta(seconds=30)
-    assert task.start().job_id != first
-    assert len(service.started()) == 2
-
-
-def test_two_tasks_have_nothing_in_common(service: JobService) -> None:
-    one, other = Task(service, "crawl"), Task(service, "crawl")
-    other.run_start += timedelta(microseconds=1)
-    assert one.start().job_id != other.start().job_id
-    assert len(set(service.keys)) == 2
-
-
 @pytest.fixture
 def receiving(monkeypatch: pytest.MonkeyPatch, service: JobService, inbox: Any) -> Any:
     """The connection can receive deliveries; the service lists nothing."""
@@ -686,44 +454,28 @@ def receiving(monkeypatch: pytest.MonkeyPatch, service: JobService, inbox: Any) 
     return inbox
 
 
-@pytest.mark.parametrize(("kind", "version"), [("crawl", "3.3"), ("batch_scrape", "3.2"), ("agent", "3.3")])
-def test_the_inbox_knows_the_job_by_its_key(
-    service: JobService, receiving: Any, kind: str, version: str
-) -> None:
-    task = Task(service, kind, version)
+@pytest.mark.parametrize("kind", BODIES)
+def test_the_inbox_names_the_job_by_its_key(service: JobService, receiving: Any, kind: str) -> None:
+    task = Task(service, kind)
     task.crash()
-    webhook = service.bodies[0]["webhook"]
-    assert webhook["events"] == events_to_ask_for(kind)  # type: ignore[arg-type]
+    assert service.bodies[0]["webhook"]["events"] == events_to_ask_for(kind)  # type: ignore[arg-type]
     job = task.start()
     assert [job.job_id] == service.started()
     assert job.reports
-
-
-@pytest.mark.parametrize(("kind", "version"), NO_KEY)
-def test_a_lost_answer_is_found_in_the_inbox(
-    service: JobService, receiving: Any, kind: str, version: str
-) -> None:
-    service.start_faults = ["lose answer"]
-    assert [Task(service, kind, version).start().job_id] == service.started()
-
-
-@pytest.mark.parametrize(("kind", "version"), WAYS)
-def test_the_replacement_of_a_failed_job_is_found_in_the_inbox(
-    service: JobService, receiving: Any, kind: str, version: str
-) -> None:
-    task = Task(service, kind, version)
-    first = task.start()
-    service.set(kind, first.job_id, "failed")
+    service.set(kind, job.job_id, "failed")
     task.crash()
-    assert len(service.started()) == 2
-    assert task.start().job_id == service.started()[1]
-    urls = {body["webhook"]["url"] for body in service.bodies}
-    assert len(urls) == 2, "each job has its own key"
+    assert task.start().job_id == service.started()[1], "also the one that replaces it"
+    assert len({body["webhook"]["url"] for body in service.bodies}) == 2
+
+
+@pytest.mark.parametrize("kind", ["batch_scrape", "agent"])
+def test_the_inbox_names_the_job_of_a_lost_answer(service: JobService, receiving: Any, kind: str) -> None:
+    service.start_faults = ["lose answer"]
+    assert [Task(service, kind).start().job_id] == service.started()
 
 
 def test_a_changed_secret(service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The key of a webhook from before the change was made with the former secret."""
-    task = Task(service, "crawl")
+    task = Task(service, "agent")
     task.crash()
     receiving.stop()
     former, receiving.secret = receiving.secret, "another-webhook-secret"
@@ -732,36 +484,35 @@ def test_a_changed_secret(service: JobService, receiving: Any, monkeypatch: pyte
     assert [task.start().job_id] == service.started()
 
 
-@pytest.mark.parametrize("kind", ["crawl", "agent"])
-def test_an_inbox_that_refuses_to_be_read(
-    service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+@pytest.mark.parametrize("refuses", [True, False])
+def test_an_inbox_that_cannot_be_read(
+    service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch, refuses: bool
 ) -> None:
-    task = Task(service, kind)
+    """One that does not answer may name the job later."""
+    task = Task(service, "agent")
     task.crash()
-    connect(monkeypatch, service, **{**receiving.extra, "webhook_secret": "one-that-it-does-not-know"})
-    with pytest.raises(UncertainStartError, match="the inbox could not be read"):
-        task.start()
-    assert len(service.started()) == 1
-
-
-@pytest.mark.parametrize(("kind", "version"), OTHER_WAYS)
-def test_a_silent_inbox_gets_no_webhook(
-    service: JobService, receiving: Any, caplog: pytest.LogCaptureFixture, kind: str, version: str
-) -> None:
-    """It is asked once, and nothing is searched there after a crash."""
+    if refuses:
+        connect(monkeypatch, service, **{**receiving.extra, "webhook_secret": "one-that-it-does-not-know"})
+        with pytest.raises(UncertainStartError):
+            task.start()
+        return
     receiving.stop()
-    service.lists = True
-    task = Task(service, kind, version)
-    assert not task.start().reports or version == "3.2"
+    with pytest.raises(InboxUnreachableError):
+        task.start()
+    receiving.start()
+    assert [task.start().job_id] == service.started()
+
+
+def test_a_silent_inbox_gets_no_webhook(
+    service: JobService, receiving: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    receiving.stop()
+    task = Task(service, "agent")
+    assert not task.start().reports
     assert [body.get("webhook") for body in service.bodies] == [None]
     reasons = [line for line in caplog.messages if line.startswith("No webhook is attached")]
     assert len(reasons) == 1
     assert f"waits poll: the inbox at {receiving.url} does not respond" in reasons[0]
-    if version == "3.3":
-        other = Task(service, kind)
-        other.run_start += timedelta(seconds=1)
-        other.crash()
-        assert other.start().job_id == service.started()[-1]
     receiving.start()
 
 
