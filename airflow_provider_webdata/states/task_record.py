@@ -140,4 +140,13 @@ def read_stored(value: Any) -> TaskRecord:
 
     :raises ValueError: it is damaged. The message does not contain its values.
     """
-    return read_record(value, TaskRecord)
+    record = read_record(value, TaskRecord)
+    started = record.started
+    contradicts = {
+        "planned": started is not None,
+        "requested": started is None,
+        "known": started is None or started.id is None,
+    }
+    if contradicts.get(record.phase):
+        raise ValueError(f"`started` contradicts the phase {record.phase}")
+    return record

@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.errors import RateLimitError
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.states.task_record import KEY
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer
@@ -107,7 +108,7 @@ def test_a_job_that_may_have_started_at_the_end_of_an_attempt_is_reported(
     with pytest.raises(AirflowTaskTimeout):
         direct.execute(crawl(), context_of(ti, store))
     assert len(jobs.started()) == 1
-    assert "a crawl may have started, and bill. A retry finds it; otherwise, see" in log()
+    assert "a crawl may have started, and bill; see the service's dashboard" in log()
     assert ti.xcom["credits"]["unknown"] == 1
 
 
@@ -117,11 +118,13 @@ def test_no_wait_for_the_service_outlasts_the_attempt(monkeypatch: pytest.Monkey
     )
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url, retry_budget=0))
     task = WebDataScrapeOperator(task_id="t", url=URL, execution_timeout=timedelta(minutes=10))
+    store = StateStore()
     with pytest.raises(AirflowRescheduleException):
-        task.execute(context_of(started(1)))
+        task.execute(context_of(started(1), store))
     first = datetime.now(timezone.utc) - timedelta(minutes=9)
+    store.set(KEY, {**store.get(KEY), "postponed_at": first.isoformat()})
     with pytest.raises(RateLimitError):
-        task.execute(context_of(TaskInstance(first_reschedule=first), task_reschedule_count=1))
+        task.execute(context_of(TaskInstance(), store, task_reschedule_count=1))
     event = {"status": "done", "job_id": JOB, "kind": "crawl", "job_status": "completed"}
     limit = timedelta(minutes=10)
     with pytest.raises(TaskDeferred) as deferred:

@@ -11,10 +11,11 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException, Airfl
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import InteractRequest
+from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
-from airflow_provider_webdata.runs.intent import Intent
 from airflow_provider_webdata.runs.pages.browser import SessionBrowser
+from airflow_provider_webdata.states.task_record import KEY
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
@@ -293,19 +294,21 @@ def test_of_several_new_sessions_none_is_closed(connect_to, caplog, monkeypatch)
     assert [request.method for request in server.requests] == ["GET", "POST", "GET"]
 
 
-def test_a_retry_closes_what_a_crashed_try_left(here):
+@pytest.mark.parametrize("is_cleared", [False, True])
+def test_a_retry_closes_what_a_crashed_try_left(here, is_cleared):
     """The worker died with the session open: nothing ran after that, not even `finally`."""
     store = StateStore()
     with WebDataHook() as hook:
-        crashed = Intent(context_of(TaskInstance(max_tries=1), store), "webdata_session")
+        crashed = TaskMemory(context_of(TaskInstance(max_tries=1), store))
         session = SessionBrowser(hook, InteractRequest(ttl=600), None, crashed)
         session.open()
     assert states(here) == ["active"]
-    value = execute(TaskInstance(try_number=2, max_tries=1), store, steps=[TITLE])
+    again = TaskInstance(try_number=2, max_tries=3 if is_cleared else 1)
+    value = execute(again, store, steps=[TITLE])
     assert value["sessionId"] != session.ids["sessionId"]
     assert states(here) == ["destroyed", "destroyed"]
     # Nothing of the sessions is left but what they cost, that of the crashed try included.
-    assert [*store.values] == ["webdata_credits"]
+    assert "started" not in store.get(KEY)
     assert len(store.get("webdata_credits")) == 2
 
 

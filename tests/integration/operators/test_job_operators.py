@@ -17,17 +17,17 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout, Tas
 
 from airflow_provider_webdata.api.models import CrawlRequest
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.runs import outside_handler as kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
-from airflow_provider_webdata.runs.jobs.start import JobStart
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
-from tests.support.direct import KilledError, StateStore, TaskInstance, context_of, killed_in_a_call
+from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.job_service import RUNNING, JobService
 from tests.support.service import JOB_PATHS, UNFETCHED
 from tests.support.signals import killed_in_a_log_call, killed_like_by_airflow
@@ -449,7 +449,7 @@ def test_a_result_is_not_read_from_a_replica_that_lags_behind(
         return answer(method, path, *more)
 
     monkeypatch.setattr(service, "answer", lagging)
-    outcome = direct.run(job(kind, retries=0))
+    outcome = direct.run(job(kind, retries=0), StateStore())
     assert (outcome.state, outcome.reschedules) == ("success", 1)
     assert (outcome.value["data"], outcome.value["status"]) == (DATA[kind], "completed")
     assert outcome.xcom["credits"]["used"] == 2
@@ -482,12 +482,22 @@ def test_a_failed_job_is_replaced(service: JobService, kind: str, state: str) ->
     assert len(service.started()) == 3
 
 
+def die_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let each worker die before Airflow has stored the result."""
+    monkeypatch.setattr(TaskMemory, "end", lambda *_, **__: None)
+
+
 @pytest.mark.parametrize(("kind", "cancelled"), [("crawl", True), ("batch_scrape", True), ("agent", False)])
 def test_a_retry_with_corrected_arguments(
-    service: JobService, log: Callable[[], str], kind: str, cancelled: bool
+    service: JobService,
+    log: Callable[[], str],
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    cancelled: bool,
 ) -> None:
     """The former job is canceled where a kill would cancel it, and its credits stay in the account."""
     service.ends_after, store = None, StateStore()
+    die_at_the_end(monkeypatch)
     name = {"crawl": "url", "batch_scrape": "urls", "agent": "prompt"}[kind]
     more = {"wait_for_completion": False, "cancel_on_kill": kind != "agent", "webhook": None}
     job(kind, **more).execute(context_of(TaskInstance(), store))
@@ -503,8 +513,9 @@ def test_a_retry_with_corrected_arguments(
     assert "arguments changed since an earlier attempt" in log()
 
 
-def test_a_webhook_does_not_start_another_job(service: JobService) -> None:
+def test_a_webhook_does_not_start_another_job(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
     service.ends_after, store = None, StateStore()
+    die_at_the_end(monkeypatch)
     job("crawl", wait_for_completion=False).execute(context_of(TaskInstance(), store))
     job(
         "crawl",
@@ -648,26 +659,6 @@ def test_a_retry_bounds_pdfs_by_the_remaining_credits(service: JobService) -> No
     assert [parser["maxPages"] for parser in parsers] == [5, 3, 2]
 
 
-def test_a_request_that_a_killed_attempt_did_not_send_costs_nothing(
-    service: JobService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is recorded before it is sent."""
-    service.ends_as = ended("crawl")
-    store, limited = StateStore(), {"retries": 5, "scrape_options": {"proxy": "basic"}, "credit_limit": 10}
-
-    def dying(*_: Any) -> Any:
-        raise KilledError
-
-    listed_ids = JobStart._listed_ids
-    monkeypatch.setattr(JobStart, "_listed_ids", dying)
-    with pytest.raises(KilledError):
-        job("crawl", limit=2, **limited).execute(context_of(TaskInstance(1, 5), store))
-    monkeypatch.setattr(JobStart, "_listed_ids", listed_ids)
-    # The attempt reserved all of the limit for PDFs.
-    assert store.get("webdata_credits")["open/5//crawl"]["reserved"] == 10
-    assert direct.execute(job("crawl", limit=2, **limited), context_of(TaskInstance(2, 5), store))
-
-
 def test_an_abandoned_job_may_have_cost_all_of_the_limit(service: JobService) -> None:
     service.ends_as = ended("crawl")
     store, limited = StateStore(), {"retries": 5, "scrape_options": {"proxy": "basic"}, "credit_limit": 10}
@@ -800,7 +791,7 @@ def test_pages_that_the_service_lost_are_not_removed(
         service.ends_as = ended("batch_scrape", data=pages, completed=len(pages))
         service.invalid_urls = dropped
         task = job("batch_scrape", urls=urls, changes=changes, deferrable=deferrable)
-        return direct.run(task, day=next(nights)).value["changes"]
+        return direct.run(task, StateStore(), day=next(nights)).value["changes"]
 
     assert batch(PAGES, [])["new"] == 2
     assert [batch(PAGES[:1], [])["removed"] for _ in range(3)] == [0, 0, 0]

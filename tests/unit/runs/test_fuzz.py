@@ -8,25 +8,21 @@ import json
 import os
 import random
 from collections.abc import Callable
-from contextlib import suppress
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
-from airflow.sdk.exceptions import TaskDeferred
 from msgspec.structs import replace
 
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.hooks.ledger import Ledger
-from airflow_provider_webdata.operators.monitor import WebDataRunMonitorOperator
+from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.results.changes.pages import Page, RunFacts, compared, version_after
 from airflow_provider_webdata.results.changes.snapshots import Emitter, SnapshotFolder
-from airflow_provider_webdata.runs.jobs.state import NOT_STARTED, StartState
 from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
-from airflow_provider_webdata.runs.state import TaskState
-from airflow_provider_webdata.toolsets.sources import AgentSources
+from airflow_provider_webdata.states.task_record import KEY, Source, Started, TaskRecord, stored_form
 from tests.support.direct import StateStore, TaskInstance, context_of
 
 SEED = int(os.environ.get("FUZZ_SEED", "23"))
@@ -82,10 +78,6 @@ def credits_left(store: StateStore) -> float:
     return Ledger(context(store), limit=9).left
 
 
-def started(store: StateStore) -> StartState:
-    return TaskState(context(store), "webdata_job", NOT_STARTED).record
-
-
 def kept(records: Callable[..., Any], *args: Any) -> list[Any]:
     return [*records(*args).read()]
 
@@ -94,53 +86,44 @@ def context(store: StateStore) -> Any:
     return context_of(TaskInstance(try_number=2, max_tries=1), store)
 
 
-START = replace(
-    NOT_STARTED,
-    requested_at="2026-11-24T12:00:00+00:00",
+RECORD = TaskRecord(
+    max_tries=1,
     attempt=1,
-    known=("before",),
-    past=("former",),
-    deadline=1764000000.5,
-    kind="crawl",
-    request="digest",
-    account="digest",
+    phase="known",
+    started=Started(
+        kind="crawl",
+        key="key",
+        request="digest",
+        account="digest",
+        attempt=1,
+        sent_at=datetime(2026, 11, 24, 12, tzinfo=timezone.utc),
+        id="job",
+        known=("before",),
+        reports=True,
+    ),
+    wait_since=datetime(2026, 11, 24, 12, tzinfo=timezone.utc),
+    wait_until=1764000000.5,
+    sources={"read https://a.example/": Source("read", "https://a.example/", "t")},
 )
-JOB = {"maxTries": 1, **json.loads(msgspec.json.encode(START)), "job_id": "job"}
+SENT = replace(RECORD, phase="requested", started=replace(RECORD.started, id=None))  # type: ignore[type-var]
 
 
-@pytest.mark.parametrize("record", [JOB, {**JOB, "job_id": None}], ids=["started", "sent"])
-def test_fuzz_of_a_start(record: dict[str, Any]) -> None:
+@pytest.mark.parametrize("record", [RECORD, SENT], ids=["known", "requested"])
+def test_fuzz_of_the_record(record: TaskRecord) -> None:
     """A damaged record never passes for none: nothing starts again in silence."""
     draw = random.Random(SEED)
-    for number in range(ROUNDS):
+    for number in range(2 * ROUNDS):
         store = StateStore()
-        damage = damaged(draw, record)
-        store.set("webdata_job", damage)
-        found = reads(number, "webdata_job", damage, started, store)
-        if found is None or damage is None or damage.get("maxTries") != 1:
+        damage = damaged(draw, stored_form(record))
+        store.set(KEY, damage)
+        memory = reads(number, f"the key {KEY}", damage, TaskMemory, context(store))
+        if memory is None or damage is None or memory.former is not None:
             continue
-        # Without its id, a job is searched for.
-        lost = record["job_id"] is None and damage.get("requested_at") is None
-        assert lost or found.is_begun, (SEED, number, damage)
-        str(found)
-
-
-def waited(store: StateStore) -> None:
-    task = WebDataRunMonitorOperator(task_id="t", monitor_id="m", deferrable=True)
-    with suppress(TaskDeferred):
-        task._new_run(context(store)).wait_for_check("m", None)
-
-
-def test_fuzz_of_a_wait() -> None:
-    """Nothing bills here, so a wait whose start is lost begins again."""
-    draw = random.Random(SEED)
-    for number in range(ROUNDS):
-        store = StateStore()
-        damage = damaged(
-            draw, {"maxTries": 1, "after": "2026-11-24T12:00:00+00:00", "deadline": 1764000000.5}
+        assert memory.record.started is not None or damage.get("phase") in ("ended", "published"), (
+            SEED,
+            number,
         )
-        store.set("webdata_wait", damage)
-        reads(number, "webdata_wait", damage, waited, store)
+        str(memory.record)
 
 
 ENTRY: dict[str, Any] = {
@@ -151,10 +134,6 @@ ENTRY: dict[str, Any] = {
     "by_operation": {"search": 2.5},
     "by_format": {"page": 1},
     "by_connection": {"market": 2.5},
-}
-KEPT = {
-    "maxTries": 1,
-    "sources": {"read https://a.example/": {"tool": "read", "url": "https://a.example/", "title": "t"}},
 }
 
 
@@ -171,12 +150,6 @@ def test_fuzz_of_accounts() -> None:
         ledger.reserve("search", 3)
         ledger.settle("search", 2, "search", formats={"page": 2})
         assert ledger.to_wire()["used"] >= 2
-
-        store = StateStore()
-        damage = damaged(draw, KEPT)
-        store.set("webdata_agent", damage)
-        agent = reads(number, "webdata_agent", damage, AgentSources, context(store))
-        agent.add_page("read", "u", "u", "t", "webdata_default")
 
 
 ANSWER = {"key": "a", "answer": {"data": {"web": [{"title": "t"}]}}, "account": "one"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
@@ -16,13 +15,11 @@ from airflow_provider_webdata.api import models
 from airflow_provider_webdata.base.job_operator import WebDataJobOperator
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
-from airflow_provider_webdata.inbox.wire import is_key
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.runs.failures import too_many
-from airflow_provider_webdata.runs.jobs.identity import JobIdentity
 from airflow_provider_webdata.runs.jobs.results import texts
 from airflow_provider_webdata.runs.publishing.page_errors import MAX_LISTED, PageErrors
 from airflow_provider_webdata.states.jobs import events_to_ask_for, last_events
@@ -148,66 +145,8 @@ def test_texts(value: Any, expected: list[str]) -> None:
 
 # Identity.
 
-RUN_START = datetime(2026, 3, 1, tzinfo=timezone.utc)
-
-
-def identity(**more: Any) -> JobIdentity:
-    fields = {"dag_id": "d", "run_id": "r", "task_id": "t", "map_index": -1, "max_tries": 2, "try_number": 1}
-    start = more.pop("start", RUN_START)
-    context: Any = {
-        "ti": SimpleNamespace(**{**fields, **more}),
-        "dag_run": SimpleNamespace(start_date=start),
-    }
-    return JobIdentity.of(Attempt(context))
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"dag_id": "e"},
-        {"run_id": "s"},
-        {"task_id": "u"},
-        {"map_index": 0},
-        # An iteration of a loop.
-        {"region_id": UUID(int=1), "region_index": 0},
-        {"max_tries": 3},
-        {"start": RUN_START + timedelta(microseconds=1)},
-    ],
-)
-def test_another_task_has_other_keys(other: dict[str, Any]) -> None:
-    one, two = identity(), identity(**other)
-    assert one.key("s", 0) != two.key("s", 0)
-    assert one.idempotency_key(0) != two.idempotency_key(0)
-
-
-@pytest.mark.rule("idempotency-key")
-def test_every_attempt_has_the_same_keys() -> None:
-    one, two = identity(), identity(try_number=2)
-    assert one.key("s", 0) == two.key("s", 0)
-    assert one.idempotency_key(1) == two.idempotency_key(1)
-
-
-def test_a_task_outside_of_a_loop_keeps_its_keys_on_airflow_3_4() -> None:
-    """There the region of such a task is a constant. The job may have been started before the upgrade."""
-    before, after = identity(map_index=3), identity(map_index=3, region_id=UUID(int=0), region_index=3)
-    assert before == after
-
 
 def test_the_identity_of_an_iteration_can_be_stored() -> None:
     region = {"region_id": UUID(int=1), "region_index": 0}
     ti = SimpleNamespace(dag_id="d", run_id="r", task_id="t", map_index=-1, **region)
     assert json.loads(json_text(Attempt({"ti": ti}).instance)) == ["d", "r", "t", -1, str(UUID(int=1)), 0]
-
-
-def test_keys_tell_secrets_and_generations_apart() -> None:
-    one = identity()
-    keys = {one.key(secret, generation) for secret in ("a", "b") for generation in range(3)}
-    assert len(keys) == 6
-    assert all(map(is_key, keys))
-    assert len({UUID(one.idempotency_key(generation)) for generation in range(3)}) == 3
-
-
-def test_outside_of_a_task_run_nothing_is_shared() -> None:
-    context: Any = {}
-    one, two = (JobIdentity.of(Attempt(context)) for _ in range(2))
-    assert one.key("s", 0) != two.key("s", 0)
