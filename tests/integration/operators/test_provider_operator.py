@@ -296,16 +296,14 @@ def test_the_limit_survives_a_kill(here: SandboxServer) -> None:
 def test_a_changed_request_and_a_cleared_task_have_other_ids(
     here: SandboxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    other, store = {**HISTORY, "options": {"symbol": "RGI"}}, StateStore()
+    for number in (1, 2):
+        # The first attempt succeeds, so the second one is that of a cleared task.
+        direct.execute(task(**HISTORY), context_of(TaskInstance(number, 3), store))
     # The worker dies before Airflow has stored the result.
     monkeypatch.setattr(TaskMemory, "end", lambda *_, **__: None)
-    other, store = {**HISTORY, "options": {"symbol": "RGI"}}, StateStore()
-    for arguments, ti, own in (
-        (HISTORY, TaskInstance(1, 3), store),
-        (other, TaskInstance(2, 3), store),
-        (other, TaskInstance(3, 5), store),
-        (HISTORY, TaskInstance(1, 3, map_index=1), StateStore()),
-    ):
-        direct.execute(task(**arguments), context_of(ti, own))
+    for number, arguments in ((5, HISTORY), (6, other)):
+        direct.execute(task(**arguments), context_of(TaskInstance(number, 6), store))
     assert len({*ids(here)}) == 4
 
 
