@@ -18,6 +18,7 @@ from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
+from airflow_provider_webdata.states.task_record import KEY
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import FaultServer, answer, reset
@@ -300,6 +301,7 @@ def test_a_changed_request_and_a_cleared_task_have_other_ids(
     for number in (1, 2):
         # The first attempt succeeds, so the second one is that of a cleared task.
         direct.execute(task(**HISTORY), context_of(TaskInstance(number, 3), store))
+        store.values = {KEY: store.values[KEY]}
     # The worker dies before Airflow has stored the result.
     monkeypatch.setattr(TaskMemory, "end", lambda *_, **__: None)
     for number, arguments in ((5, HISTORY), (6, other)):
