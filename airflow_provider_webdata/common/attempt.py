@@ -55,6 +55,7 @@ class Attempt:
     :param context: the task's context; empty or None outside a task.
     :ivar number: number of the attempt, from 1, including attempts before the task was cleared.
     :ivar max_tries: Airflow's `max_tries`: clearing the task increases it, a retry does not.
+    :ivar retries: the task's `retries`.
     """
 
     def __init__(self, context: Mapping[str, Any] | None) -> None:
@@ -63,6 +64,8 @@ class Attempt:
         self.store: Any = self.context.get("task_state_store")
         self.number = int(getattr(self.ti, "try_number", 1) or 1)
         self.max_tries = int(getattr(self.ti, "max_tries", 0) or 0)
+        retries = getattr(getattr(self.ti, "task", None), "retries", None)
+        self.retries: int = self.max_tries if retries is None else retries
 
     @property
     def map_index(self) -> int | None:

@@ -47,7 +47,7 @@ class TaskMemory:
         self.former: TaskRecord | None = None
         self._retention = RETENTION + _wait_timeout(attempt.context.get("task"))
         self._stored = self._read()
-        self._record = begun(self._stored, attempt.max_tries, attempt.number)
+        self._record = begun(self._stored, attempt.max_tries, attempt.retries, attempt.number)
         if self._stored is not None and self._record.round != self._stored.round:
             self.former = self._stored
 

@@ -77,6 +77,27 @@ class Source(msgspec.Struct, frozen=True):
     title: str
 
 
+class PlanSummary(msgspec.Struct, frozen=True):
+    """What an incremental crawl planned, to judge the job's result. The XCom `plan` has it, too.
+
+    :param read: number of pages to read.
+    :param listed: number of pages that the site lists, and that are not requested.
+    :param is_whole: whether the map listed the whole site.
+    :param sitemaps: number of sitemaps that may have changed.
+    :param sitemaps_not_read: number of these that were not read.
+    :param credits: cost of the map and the sitemaps.
+    :param reasons: number of pages to read by `Reason`.
+    """
+
+    read: int
+    listed: int
+    is_whole: bool
+    sitemaps: int
+    sitemaps_not_read: int
+    credits: float
+    reasons: dict[str, int]
+
+
 class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The record of a task instance.
 
@@ -86,6 +107,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     :param is_final: whether that attempt ended without a retry.
     :param phase: state of what the task starts.
     :param started: the job, check, or session that the task starts.
+    :param plan: the plan of an incremental crawl's job.
     :param wait_since: start of the wait for a check.
     :param wait_until: end of the wait, in seconds since the epoch.
     :param postponed_at: when this attempt was first rescheduled because the service asked to wait.
@@ -99,6 +121,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     is_final: bool = False
     phase: Phase = "planned"
     started: Started | None = None
+    plan: PlanSummary | None = None
     wait_since: Moment | None = None
     wait_until: Epoch | None = None
     postponed_at: Moment | None = None
@@ -106,26 +129,29 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sources: dict[str, Source] = {}
 
 
-def is_same_round(record: TaskRecord, max_tries: int, number: int) -> bool:
+def is_same_round(record: TaskRecord, max_tries: int, retries: int) -> bool:
     """Return whether an attempt continues the work of a record: the task was not cleared in between.
 
     Airflow has no public fact for it. A clear sets `max_tries` to the number of attempts so far plus `retries`, which
-    is the former value only if `retries` was lowered. Then the round is a new one if the former attempt ended for good;
-    otherwise, the attempt counts as a retry of one that was killed.
+    is the former value only if `retries` was lowered: then the round seems to have begun after the record's attempt.
+    It did if that attempt ended for good; otherwise, the attempt counts as a retry of one that was killed. An edit of
+    `retries` between a clear and its first attempt hides the clear, too.
 
-    :param number: number of the attempt.
+    :param retries: the task's `retries`, as its file says now.
     """
-    return record.max_tries == max_tries and not (record.is_final and record.attempt < number)
+    seems_later = record.attempt < max_tries - retries + 1
+    return record.max_tries == max_tries and not (record.is_final and seems_later)
 
 
-def begun(stored: TaskRecord | None, max_tries: int, number: int) -> TaskRecord:
+def begun(stored: TaskRecord | None, max_tries: int, retries: int, number: int) -> TaskRecord:
     """Return the record with which an attempt begins: that of its round, or a new one with the credits so far.
 
     :param stored: the stored record, if any.
+    :param number: number of the attempt.
     """
     if stored is None:
         return TaskRecord(max_tries=max_tries, attempt=number)
-    if not is_same_round(stored, max_tries, number):
+    if not is_same_round(stored, max_tries, retries):
         return TaskRecord(max_tries=max_tries, attempt=number, round=stored.round + 1, credits=stored.credits)
     return stored if stored.attempt == number else replace(stored, attempt=number, postponed_at=None)
 

@@ -16,6 +16,7 @@ from typing import Any
 
 import msgspec
 from airflow.triggers.base import BaseTrigger
+from airflow_provider_webdata.runs.jobs.state import StartState
 
 from airflow_provider_webdata import states, triggers, waiting
 from airflow_provider_webdata.api.models import MonitorCheck, SearchRequest
@@ -30,7 +31,6 @@ from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from airflow_provider_webdata.results.changes.pages import Page
 from airflow_provider_webdata.results.changes.snapshots import Emitter, Header
 from airflow_provider_webdata.runs.intent import _IntentState
-from airflow_provider_webdata.runs.jobs.state import StartState
 from airflow_provider_webdata.runs.money.paid_records import StoreRecords
 from airflow_provider_webdata.runs.monitors.check import _WaitState
 from airflow_provider_webdata.runs.provider import FailedCalls

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +21,7 @@ from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.jobs.plan_calls import PlanCalls, Sitemaps
 from airflow_provider_webdata.runs.jobs.site_plan import PlanFacts, Reason, SitePlan
 from airflow_provider_webdata.runs.request import checked_extra_body, valid_request
+from airflow_provider_webdata.states.task_record import PlanSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,37 +38,14 @@ _WHY: Mapping[Reason, str] = {
 }
 
 
-class PlanSummary(msgspec.Struct, frozen=True):
-    """XCom `plan`: what the worker that reads the job's result must know of its plan.
-
-    :param read: number of pages to read.
-    :param listed: number of pages that the site lists, and that are not requested.
-    :param is_whole: whether the map listed the whole site.
-    :param sitemaps: number of sitemaps that may have changed.
-    :param sitemaps_not_read: number of these that were not read.
-    :param credits: cost of the map and the sitemaps.
-    :param reasons: number of pages to read by `Reason`.
-    """
-
-    read: int
-    listed: int
-    is_whole: bool
-    sitemaps: int
-    sitemaps_not_read: int
-    credits: float
-    reasons: dict[str, int]
-
-
 class IncrementalCrawlRun(JobRun):
     """One attempt of a task that plans which pages of a site to scrape, and scrapes them in one batch.
 
-    An attempt that finds the job of an earlier one plans nothing. It does not know which pages that job requested, so
-    its run is not complete.
+    An attempt that finds the job of an earlier one plans nothing: the record has the plan of that job.
     """
 
     task: WebDataIncrementalCrawlOperator
     _urls: tuple[str, ...] = ()
-    _plan: PlanSummary | None = None
 
     def check(self) -> None:
         """Fail the task before any call is billed; the map is billed before the batch."""
@@ -111,17 +88,13 @@ class IncrementalCrawlRun(JobRun):
         """Return the request with the pages to read."""
         return body_for(type(request), {**request.to_wire(), "urls": [*self._urls]}, self.start_name)
 
-    def targets(self) -> list[str]:
-        """Return the URLs that this attempt requests; those of an earlier one are unknown."""
-        return [*self._urls]
-
     def inputs(self) -> list[str]:
         """Return the site."""
         return [self.task.url]
 
     def requested(self) -> RequestedPages:
-        """Return the number of requested pages, if this attempt planned them."""
-        plan = self._known_plan()
+        """Return the number of requested pages."""
+        plan = self.memory.record.plan
         return RequestedPages() if plan is None else CountedPages(plan.read, self.dropped_urls())
 
     @property
@@ -130,28 +103,15 @@ class IncrementalCrawlRun(JobRun):
         return self.task.url
 
     def covers_all(self, count: int) -> bool:  # noqa: ARG002
-        """Return whether the map listed the whole site, and this attempt planned what the job requested."""
-        plan = self._known_plan()
+        """Return whether the map listed the whole site."""
+        plan = self.memory.record.plan
         return plan is not None and plan.is_whole
 
     def known_pages(self) -> int:
         """Return the number of listed pages that were not requested."""
-        if (plan := self._known_plan()) is not None:
-            return plan.listed
-        self.log.info(
-            "An earlier attempt listed the site for this job, so no page counts as missing in this run"
-        )
-        return self.publication.detected.count_listed()
-
-    def _known_plan(self) -> PlanSummary | None:
-        """Return the plan of this attempt, also after its deferral; None if an earlier attempt started the job."""
-        ti = self.attempt.ti
-        if self._plan is None and self.is_resumed and ti is not None:
-            found = ti.xcom_pull(key=PLAN, map_indexes=self.attempt.map_index)
-            # None, or one of another version of the provider.
-            with suppress(msgspec.ValidationError):
-                self._plan = msgspec.convert(found, PlanSummary)
-        return self._plan
+        plan = self.memory.record.plan
+        # Airflow 3.2 has no record: no page counts as missing in this run.
+        return self.publication.detected.count_listed() if plan is None else plan.listed
 
     def _make_plan(self) -> None:
         task, calls, changes = self.task, PlanCalls(self), self.publication.detected
@@ -174,7 +134,7 @@ class IncrementalCrawlRun(JobRun):
             listed = changes.record_listed(plan.listed(known.pages(), facts))
         self.lacks("sitemaps_not_read", sitemaps.not_read, sitemaps.changed)
         self._urls = tuple(due.url for due in plan.due.values())
-        self._plan = found = PlanSummary(
+        found = PlanSummary(
             len(self._urls),
             listed,
             # The service maps a site that it cannot read as one without links.
@@ -186,9 +146,8 @@ class IncrementalCrawlRun(JobRun):
         )
         self._report(plan, found)
         self.ledger.save(listed, "batch_scrape")
-        if (ti := self.attempt.ti) is not None:
-            # Also with `do_xcom_push=False`: the worker that resumes the task needs it.
-            ti.xcom_push(PLAN, msgspec.to_builtins(found))
+        self.memory.stage(plan=found)
+        self.push(**{PLAN: msgspec.to_builtins(found)})
 
     def _report(self, plan: SitePlan, found: PlanSummary) -> None:
         self.log.info(

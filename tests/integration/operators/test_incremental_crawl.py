@@ -14,7 +14,6 @@ from airflow.sdk import DAG
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.incremental_crawl import WebDataIncrementalCrawlOperator
 from airflow_provider_webdata.options import Changes, Quality
-from airflow_provider_webdata.runs.jobs import start as job_start
 from airflow_provider_webdata.runs.jobs.job import JobRun
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore, TaskInstance
@@ -308,7 +307,7 @@ def kill(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @pytest.mark.parametrize("deferrable", [False, True])
 def test_a_retry_reads_the_result_of_the_recorded_job(site: Site, kill: Any, deferrable: bool) -> None:
-    """It lists nothing, so it does not know what the job requested: its run is not complete."""
+    """It lists nothing: the record has the plan of the job."""
     site.arguments = {"deferrable": deferrable, "removed_after": timedelta(0)}
     site.night(1)
     site.control.delete_page(f"{HOME}b")
@@ -324,12 +323,12 @@ def test_a_retry_reads_the_result_of_the_recorded_job(site: Site, kill: Any, def
     kill(change_site)
     done = site.run(3, retries=1, quality=Quality(min_items=3, drop_vs_last=0.1))
     assert done.ended == ("success", 2), done.error
-    assert emitted(done) == ["new c"], "nothing is removed"
+    assert emitted(done) == ["new c", "removed b"]
     assert len(site.control.jobs("batch_scrape")) == 2, "one per night with pages"
     assert (site.maps(), len(site.control.requests("/v2/scrape$"))) == (1, 1)
     assert "plan" not in done.xcom
-    # The next one is complete, and a is missed for the first time.
-    assert site.night(4)[:2] == (["new d", "removed b"], ["c", "d"])
+    # The next one misses a for the first time.
+    assert site.night(4)[:2] == (["new d"], ["c", "d"])
     assert site.night(5).emitted == ["removed a"]
 
 
@@ -371,37 +370,21 @@ def test_a_corrected_task_is_planned_anew(site: Site, kill: Any, changed: dict[s
     assert (site.maps(), len(site.control.jobs("batch_scrape"))) == (2, 2)
 
 
-def test_a_lost_answer_is_found_by_the_attempt_that_planned(site: Site) -> None:
-    site.control.add_fault("drop_after_work", path="/v2/batch/scrape$", method="POST", times=1)
-    done = site.run(1)
-    assert done.state == "success", done.error
-    assert (site.maps(), len(site.control.jobs("batch_scrape"))) == (1, 1)
-
-
 @pytest.mark.parametrize("arrives", [True, False])
-def test_a_killed_request_is_not_repeated_while_a_job_may_be_its(
-    site: Site, monkeypatch: pytest.MonkeyPatch, arrives: bool
-) -> None:
-    """The pages that the first attempt requested are unknown, so each new batch of the team may be the task's."""
-    monkeypatch.setattr(job_start, "LISTED_AFTER", timedelta(0))
-    start, deaths = WebDataHook.start_batch_scrape, [KilledError()]
+def test_a_killed_request_is_not_repeated(site: Site, monkeypatch: pytest.MonkeyPatch, arrives: bool) -> None:
+    start = WebDataHook.start_batch_scrape
 
     def dying(hook: WebDataHook, *request: Any, **more: Any) -> Any:
-        answer = start(hook, *request, **more) if arrives or not deaths else None
-        if deaths:
-            raise deaths.pop()
-        return answer
+        if arrives:
+            start(hook, *request, **more)
+        raise KilledError
 
     monkeypatch.setattr(WebDataHook, "start_batch_scrape", dying)
     done = site.run(1, retries=3)
-    [job] = site.control.jobs("batch_scrape")
-    if arrives:
-        assert done.ended == ("failed", 2)
-        assert f"it may be one of these jobs: {job['id']}" in str(done.error)
-        assert site.maps() == 1
-    else:
-        assert done.ended == ("success", 2), done.error
-        assert site.maps() == 2
+    assert done.ended == ("failed", 2)
+    assert "neither a key nor a delivery names its job" in str(done.error)
+    assert all(job["id"] in str(done.error) for job in site.control.jobs("batch_scrape"))
+    assert site.maps() == 1
 
 
 def test_a_rate_limited_start_lists_the_site_again(site: Site, here: SandboxServer, connect: Any) -> None:

@@ -17,7 +17,6 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout, Tas
 
 from airflow_provider_webdata.api.models import CrawlRequest
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
-from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -482,22 +481,12 @@ def test_a_failed_job_is_replaced(service: JobService, kind: str, state: str) ->
     assert len(service.started()) == 3
 
 
-def die_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let each worker die before Airflow has stored the result."""
-    monkeypatch.setattr(TaskMemory, "end", lambda *_, **__: None)
-
-
 @pytest.mark.parametrize(("kind", "cancelled"), [("crawl", True), ("batch_scrape", True), ("agent", False)])
 def test_a_retry_with_corrected_arguments(
-    service: JobService,
-    log: Callable[[], str],
-    monkeypatch: pytest.MonkeyPatch,
-    kind: str,
-    cancelled: bool,
+    service: JobService, log: Callable[[], str], kind: str, cancelled: bool
 ) -> None:
     """The former job is canceled where a kill would cancel it, and its credits stay in the account."""
     service.ends_after, store = None, StateStore()
-    die_at_the_end(monkeypatch)
     name = {"crawl": "url", "batch_scrape": "urls", "agent": "prompt"}[kind]
     more = {"wait_for_completion": False, "cancel_on_kill": kind != "agent", "webhook": None}
     job(kind, **more).execute(context_of(TaskInstance(), store))
@@ -515,7 +504,6 @@ def test_a_retry_with_corrected_arguments(
 
 def test_a_webhook_does_not_start_another_job(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
     service.ends_after, store = None, StateStore()
-    die_at_the_end(monkeypatch)
     job("crawl", wait_for_completion=False).execute(context_of(TaskInstance(), store))
     job(
         "crawl",

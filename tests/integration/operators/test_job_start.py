@@ -57,7 +57,7 @@ class Task:
         self.unknown: list[None] = []
         self.body = BODIES[kind]
         self.targets = [TARGET]
-        self.cleared = 0
+        self.cleared, self.retries = 0, 5
         self.run_start = datetime.now(timezone.utc)
 
     def start(self, crash: str = "") -> TaskJob:
@@ -69,8 +69,8 @@ class Task:
             task_id="t",
             map_index=-1,
             try_number=self.attempts,
-            max_tries=5 + self.cleared,
-            task=SimpleNamespace(retries=5),
+            max_tries=self.retries + self.cleared,
+            task=SimpleNamespace(retries=self.retries),
         )
         context: Any = {"ti": ti, "dag_run": SimpleNamespace(start_date=self.run_start)}
         if self.store is not None:
@@ -273,7 +273,7 @@ def test_a_cleared_task_starts_anew(service: JobService, lowers_retries: bool) -
     task = Task(service, "crawl")
     first = task.start().job_id
     task.end()
-    task.cleared = 0 if lowers_retries else task.attempts
+    task.cleared, task.retries = task.attempts, 4 if lowers_retries else 5
     assert task.start().job_id != first
     assert len(service.started()) == 2
 

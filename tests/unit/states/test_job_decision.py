@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Literal, NamedTuple
 
-import pytest
 from msgspec.structs import replace
 
-from airflow_provider_webdata.states import job_decision
 from airflow_provider_webdata.states.job_decision import Action, Facts, decide
 from airflow_provider_webdata.states.task_record import Started
 
@@ -55,7 +53,7 @@ class World(NamedTuple):
     :param has_key: whether the server stores keys.
     :param has_inbox: whether jobs report to the inbox.
     :param request: what the task requests now; authors edit it between attempts.
-    :param account: the connection's account, `a1` or `a2`; `b1` is `a1` under another name, as after a change of its key.
+    :param account: the connection's account, `a1` or `a2`. After a change of its key, `a1` has the name `b1`.
     :param sends: requests of this attempt for the planned job.
     :param steps: steps of this attempt.
     """
@@ -223,7 +221,8 @@ def problem_of(world: World, action: Action) -> str | None:
         if world.bills and (job is None or job.health == "gone"):
             return "it is billed for another job in place of one that the service lost"
     if action.act == "abandon" and action.job and started is not None and started.request == world.request:
-        if can_read(world, jobs[action.job]) and jobs[action.job].health in ("runs", "done"):
+        job = jobs[action.job]
+        if can_read(world, job) and job.health in ("runs", "done"):
             return "it abandons a job of the same request and account"
     if action.act == "refuse" and world.has_key and not action.job and "used" not in world.facts.answers:
         return "it refuses although its key would show the outcome"
