@@ -232,7 +232,7 @@ class CallGuard:
         with self._lock:
             if self._max_calls is not None and self._calls >= self._max_calls:
                 raise _refused(endpoint, f"max_calls={self._max_calls} is reached")
-            if name is not None and self._ledger.is_reserved(name):
+            if name is not None and self._ledger.repeats(name, _operation(call)):
                 self._calls += 1
                 return name
             most = self._ledger.limit
@@ -253,10 +253,9 @@ class CallGuard:
 
     def _settle(self, call: Call[Any], reservation: str, answer: Any) -> None:
         cost, body = _cost(call, answer), {} if call.body is None else call.body.to_wire()
-        # A repeated call to a data provider has the id of the first one, and is not billed again.
-        name = getattr(answer, "scrape_id", None)
         formats = by_format(cost or 0, 1, page_extras(body)) if call.endpoint in _PAGES else None
-        self._ledger.settle(reservation, cost, _operation(call), call=name, formats=formats)
+        # A repeated call to a data provider is not billed again.
+        self._ledger.settle(reservation, cost, _operation(call), call=_execution(call), formats=formats)
         if call.endpoint.price is not None:
             self._ledger.report()
 

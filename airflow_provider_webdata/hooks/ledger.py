@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import threading
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from typing_extensions import NotRequired, TypedDict
+import msgspec
+from msgspec.structs import replace
 
 from airflow_provider_webdata.api.errors import CallRefusedError
 from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.storable import storable
-from airflow_provider_webdata.common.stored_record import Count, Credits, damage_of, place_of
+from airflow_provider_webdata.common.stored_record import place_of, read_record
 from airflow_provider_webdata.common.xcom_keys import CREDITS
 from airflow_provider_webdata.hooks.task_metrics import count
+from airflow_provider_webdata.states import credits as entries
+from airflow_provider_webdata.states.credits import Credits, Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,69 +28,71 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 _KEY = "webdata_credits"
-_SHARED = (*ALL_JOB_KINDS, "monitor")
-"""Operations whose results several tasks may read and report: jobs, and checks of monitors."""
-
-_PARTS = ("by_operation", "by_format", "by_connection")
 
 
-class _Entry(TypedDict):
-    """The credits of a call, or of all calls without a name.
+def load(attempt: Attempt) -> Credits:
+    """Return the credits that earlier processes of a task stored.
 
-    :param round: name of the attempt's round. A limit includes only the entries of the current one.
-    :param limit: name of the limit that includes the entry; absent: the task's own.
-    :param reserved: credits that calls of unknown cost may have cost.
-    :param unknown: number of these calls.
+    :raises ValueError: they are damaged.
     """
+    # Unlike other records, this one includes the time before the task was cleared.
+    stored = None if attempt.store is None else attempt.store.get(_KEY)
+    return Credits() if stored is None else read_record(stored, Credits)
 
-    round: str
-    limit: NotRequired[str]
-    reserved: Credits
-    unknown: Count
-    saved: Credits
-    by_operation: dict[str, Credits]
-    by_format: dict[str, Credits]
-    by_connection: dict[str, Credits]
+
+def save(attempt: Attempt, credits: Credits) -> None:
+    """Store the credits of a task, if Airflow has a store."""
+    if attempt.store is not None:
+        attempt.store.set(_KEY, storable(json.loads(msgspec.json.encode(credits))))
 
 
 class _Record:
-    """The entries of a task instance, shared by the ledgers of an attempt.
+    """The credits of a task instance, shared by the ledgers of a process.
 
-    :ivar open: keys of this attempt's entries that are reserved.
+    :ivar stored: the credits when they were last stored.
+    :ivar damage: description of the stored credits' damage, if any. They are not overwritten.
     :ivar numbers: number of ledgers by name, see `ledger_of_process`.
     """
 
     def __init__(self, attempt: Attempt) -> None:
         self.attempt = attempt
-        # Unlike other records, this one includes the time before the task was cleared.
-        stored: Any = None if attempt.store is None else attempt.store.get(_KEY)
-        self.damage = None if stored is None else damage_of(stored, dict[str, _Entry])
-        self.entries: dict[str, dict[str, Any]] = {} if stored is None or self.damage else stored
-        self.open: set[str] = set()
         self.numbers: Counter[str] = Counter()
         self.lock = threading.RLock()
-        if self.damage:
-            # A limit fails before the call. A billed call must not fail because of this record.
-            log.warning("The record %s of earlier attempts' credits is damaged (%s)", _KEY, self.damage)
+        self.load()
 
-    def save(self) -> None:
-        if self.attempt.store is not None:
-            self.attempt.store.set(_KEY, storable(self.entries))
-
-    def save_billed(self) -> None:
-        """Store the entries after a billed call, which must not fail because of them; the next entry stores them."""
+    def load(self) -> None:
+        """Continue from the stored credits."""
+        self.damage = ""
         try:
-            self.save()
+            self.credits = entries.restarted(load(self.attempt))
+        except ValueError as damage:
+            # A limit fails before the call. A billed call must not fail because of this record.
+            self.credits, self.damage = Credits(), str(damage)
+            log.warning("The record %s of earlier attempts' credits is damaged (%s)", _KEY, damage)
+        self.stored = self.credits
+
+    def write(self, credits: Credits) -> None:
+        """Change the credits and store them; if that fails, nothing has changed."""
+        if credits != self.stored and not self.damage:
+            save(self.attempt, credits)
+            self.stored = credits
+        self.credits = credits
+
+    def note(self, credits: Credits) -> None:
+        """Change the credits after a billed call, which must not fail because of them; a later change stores them."""
+        try:
+            self.write(credits)
         except Exception as error:  # noqa: BLE001 - Airflow's errors have no common base
+            self.credits = credits
             log.warning("Failed to record the credits of a call: %s", error)
 
 
 class Ledger:
     """The credits of a task instance, and a limit for some of its calls.
 
-    Airflow 3.3 stores the entries in its task state store. An entry that a killed attempt reserved counts in full until
-    an attempt settles it. The limit applies until the task is cleared; the entries remain. Without a store (Airflow
-    3.2, or outside a task), the ledger covers one attempt.
+    Airflow 3.3 stores them in its task state store. What a killed attempt reserved counts in full until an attempt
+    settles it. The limit applies until the task is cleared; the credits remain. Without a store (Airflow 3.2, or
+    outside a task), the ledger covers one process.
 
     :param context: the task's context; None outside a task.
     :param conn_id: connection of the calls.
@@ -127,24 +132,14 @@ class Ledger:
         return self._limit if self._limit is not None and self._bills() else None
 
     @property
-    def is_complete(self) -> bool:
-        """Whether the ledger includes all earlier attempts."""
-        attempt = self._record.attempt
-        return attempt.store is not None or attempt.number == 1
-
-    @property
     def is_empty(self) -> bool:
-        """Whether the task has no entry."""
-        return not self._record.entries
+        """Whether no call is recorded."""
+        return self._record.credits == Credits()
 
     @property
     def spent_before_cleared(self) -> float:
         """Credits of the time before the task was cleared, if no call was made since."""
-        record = self._record
-        made = [entry for key, entry in record.entries.items() if key not in record.open]
-        if any(entry["round"] == record.attempt.round for entry in made):
-            return 0
-        return sum(_used(entry) for entry in made)
+        return entries.used_before(self._record.credits, self._record.attempt.round)
 
     @property
     def spent(self) -> float:
@@ -153,17 +148,8 @@ class Ledger:
         :raises CallRefusedError: the record of earlier attempts is damaged.
         """
         record = self._record
-        with record.lock:
-            if record.damage:
-                raise self._error(
-                    f"no request was sent, because the credits of earlier attempts are unknown. The record {_KEY} is "
-                    f"damaged ({record.damage}). To discard it, {place_of(_KEY)}"
-                )
-            return sum(
-                _used(entry) + float(entry["reserved"])
-                for entry in record.entries.values()
-                if (entry["round"], entry.get("limit", "")) == (record.attempt.round, self._name)
-            )
+        self._refuse_damaged()
+        return entries.spent(record.credits, record.attempt.round, self._name)
 
     @property
     def left(self) -> float:
@@ -178,39 +164,47 @@ class Ledger:
         """
         return 0 if used == 0 or not self._bills() else known_credits(used)
 
-    def is_reserved(self, name: str) -> bool:
-        """Return whether an attempt reserved credits for a call and did not settle them."""
-        return self._open_key(name) in self._record.entries
-
     def reserve(self, name: str, credits: float) -> bool:
         """Reserve credits for a call before it is sent; return False if too few are left.
 
-        An entry that this attempt reserved under the name is replaced. One that an earlier attempt reserved counts as a
-        call of unknown cost.
+        What this process reserved under the name is replaced. What an earlier one reserved counts as a call of unknown
+        cost. With a limit, the reservation is stored before this returns.
 
         :param name: name of the call, unique among the calls in flight.
+        :raises CallRefusedError: as `spent`, with a limit.
         """
-        record, key, limit = self._record, self._open_key(name), self.limit
+        record, limit = self._record, self.limit
         with record.lock:
-            if key in record.open:
-                del record.entries[key]
-            if limit is not None and credits > self.left:
-                record.open.discard(key)
-                return False
-            before = {**record.entries}
-            if lost := record.entries.pop(key, None):
-                self._add(None, lost)
-            record.open.add(key)
-            record.entries[key] = self._entry(reserved=0 if limit is None else credits, unknown=1)
             if limit is not None:
-                try:
-                    record.save()
-                except BaseException:
-                    # The caller does not send the call.
-                    record.entries = before
-                    record.open.discard(key)
-                    raise
+                self._refuse_damaged()
+            entry = self._entry(reserved=0 if limit is None else credits, unknown=1)
+            reserved = entries.reserve(record.credits, name, entry, limit)
+            if reserved is None:
+                return False
+            if limit is None:
+                record.credits = reserved
+            else:
+                # If it cannot be stored, the caller does not send the call.
+                record.write(reserved)
         return True
+
+    def repeats(self, name: str, operation: str) -> bool:
+        """Return whether a call is counted already, and may be sent again without being billed again.
+
+        :param name: name of the call, under which the service bills it once, however often it is sent.
+        :param operation: as in `settle`.
+        """
+        record = self._record
+        with record.lock:
+            repeated = entries.repeat(record.credits, name, self._entry(), f"{operation}/{name}")
+            if repeated is not None:
+                record.credits = repeated
+        return repeated is not None
+
+    def lose(self, name: str) -> None:
+        """Record that the response of a reserved call was lost: a later call of `settle` may know its cost."""
+        with self.lock:
+            self._record.note(entries.lose(self._record.credits, name, self._name))
 
     def settle(
         self,
@@ -223,49 +217,39 @@ class Ledger:
         scraping: float = 0,
         saved: float = 0,
         unknown: int = 1,
-        reserved: float | None = None,
-        is_repeatable: bool = False,
+        reserved: float = 0,
+        is_final: bool = True,
     ) -> None:
-        """Replace the reserved entry of a call, from this attempt or an earlier one, by its cost.
+        """Replace what was reserved for a call, in this attempt or an earlier one, by its cost.
 
-        :param name: as in `reserve`; without a reserved entry, the cost is only added.
+        :param name: as in `reserve`; without a reservation, the cost is only added.
         :param used: credits that the service reports. If unknown, the reserved credits count against the limit.
         :param operation: name of the operation in reports.
-        :param call: name of the call, which counts once for all attempts; None: it has no name.
+        :param call: id of the call, which counts once for all attempts, with its highest cost; None: it has no id.
         :param formats: the part of the cost of each format; `page` is the base price.
         :param scraping: the part of the cost for scraping search results.
         :param saved: credits that were not spent.
         :param unknown: number of calls of unknown cost.
-        :param reserved: credits that count if the cost is unknown. Default: the reserved ones.
-        :param is_repeatable: the call may be sent again without being billed again. If its cost is unknown, the entry
-            stays reserved.
+        :param reserved: credits that count if the cost is unknown; 0: the reserved ones.
+        :param is_final: False: the call still bills, and may use up what was reserved.
         """
-        record, key = self._record, self._open_key(name)
-        cost = self.cost(used)
+        record, cost = self._record, self.cost(used)
+        entry = self._entry(saved=saved if saved and self._bills() else 0)
+        if self.cost(None if not is_final else used) is None:
+            entry = replace(entry, unknown=unknown, reserved=reserved)
+        if cost:
+            parts = {operation: cost - scraping, "scrape": scraping} if scraping else {operation: cost}
+            entry = replace(
+                entry,
+                by_operation={part: credits for part, credits in parts.items() if credits},
+                by_format=dict(formats or {}),
+                by_connection={self._conn_id: cost},
+            )
         with record.lock:
-            record.open.discard(key)
-            if cost is None and is_repeatable and key in record.entries:
-                record.save_billed()
-                return
-            held = record.entries.pop(key, None)
-            entry = self._entry(saved=saved if saved and self._bills() else 0)
-            if cost is None:
-                entry["unknown"] = unknown
-                entry["reserved"] = (held["reserved"] if held else 0) if reserved is None else reserved
-            elif cost:
-                parts = {operation: cost - scraping, "scrape": scraping} if scraping else {operation: cost}
-                entry["by_operation"] = {part: credits for part, credits in parts.items() if credits}
-                entry["by_format"] = dict(formats or {})
-                entry["by_connection"] = {self._conn_id: cost}
-            if cost == 0 and not entry["saved"] and call is None:
-                if held:
-                    # Another call may have stored the reservation.
-                    record.save_billed()
-                return
-            added = self._add(call and f"{operation}/{call}", entry)
-            record.save_billed()
-        # Without a store, the earlier attempt has counted a saved call.
-        if added > 0 and not (saved and record.attempt.store is None):
+            before = entries.used(record.credits)
+            record.note(entries.settle(record.credits, name, entry, call and f"{operation}/{call}"))
+            added = entries.used(record.credits) - before
+        if added > 0:
             count("webdata.credits_used", added, record.attempt.context, operation=operation)
 
     def settle_failed(
@@ -280,14 +264,22 @@ class Ledger:
         """Settle a failed call. If it was or may have been billed, report it, also in the error's message.
 
         :param cost: credits that the call cost; None: unknown.
-        :param is_repeatable: as in `settle`.
+        :param is_repeatable: the call is billed once under its name, however often it is sent, see `repeats`.
         """
-        record, key = self._record, self._open_key(name)
-        if cost == 0 and is_repeatable and key in record.entries and key not in record.open:
-            # Only this repetition is free: the call that it repeats may have been billed.
-            cost = None
         cost = self.cost(cost)
-        self.settle(name, cost, operation, is_repeatable=is_repeatable)
+        if not is_repeatable:
+            self.settle(name, cost, operation)
+        elif cost:
+            self.settle(name, cost, operation, call=name)
+        elif cost is None:
+            self.lose(name)
+        else:
+            with self.lock:
+                released = entries.release(self._record.credits, name, self._name)
+                if released == self._record.credits:
+                    # Only this repetition is free: the call that it repeats may have been billed.
+                    cost = self.cost(None)
+                self._record.note(released)
         if cost == 0:
             return
         if isinstance(error, CodedError) and not error.billed:
@@ -302,48 +294,14 @@ class Ledger:
         except Exception as failure:  # noqa: BLE001 - the caller raises the call's own error
             self._log.warning("Failed to report the credits: %s", failure)
 
-    def resume(self) -> None:
-        """Include what the attempt reported before it was deferred, if Airflow has no store for it."""
-        record, attempt = self._record, self._record.attempt
-        if attempt.store is not None or attempt.ti is None or record.entries:
-            return
-        reported = attempt.ti.xcom_pull(key=CREDITS, map_indexes=attempt.map_index)
-        if not reported:
-            return
-        entry = self._entry(unknown=reported["unknown"], saved=reported["saved"])
-        entry |= {part: dict(reported[part]) for part in _PARTS}
-        for key, used in reported.get("jobs", {}).items():
-            operation = key.partition("/")[0]
-            entry["by_operation"][operation] -= used
-            record.entries[key] = {**self._entry(), "by_operation": {operation: used}}
-        self._add(None, entry)
-
     def to_wire(self) -> dict[str, Any]:
-        """Return the XCom `credits`: `used`, `saved`, `unknown` (calls of unknown cost), and the breakdowns.
-
-        `jobs`, if any, has the cost of each job and check by kind and id: several tasks may read the result of one.
-        """
-        credits: dict[str, Any] = {"used": 0, "saved": 0, "unknown": 0, **{part: {} for part in _PARTS}}
-        jobs = {}
-        with self._record.lock:
-            for key, entry in self._record.entries.items():
-                if key in self._record.open:
-                    continue
-                used = _used(entry)
-                credits["used"] += used
-                credits["saved"] += entry["saved"]
-                credits["unknown"] += entry["unknown"]
-                for part in _PARTS:
-                    credits[part] = _added(credits[part], entry[part])
-                if used and key.partition("/")[0] in _SHARED:
-                    jobs[key] = used
-        return {**credits, **({"jobs": jobs} if jobs else {})}
+        """Return the XCom `credits`, see `states.credits.report`."""
+        return entries.report(self._record.credits)
 
     def report(self) -> None:
         """Log the task's credits, and push them to the XCom `credits`."""
         credits = self.to_wire()
-        missing = "" if self.is_complete else " (without earlier attempts, which Airflow 3.2 does not record)"
-        self._log.info("Credits of this task: %s%s", in_words(credits), missing)
+        self._log.info("Credits of this task: %s", in_words(credits))
         if self._push is not None:
             self._push(**{CREDITS: credits})
             return
@@ -352,37 +310,22 @@ class Ledger:
             with self.lock:
                 attempt.ti.xcom_push(CREDITS, storable(credits))
 
-    def _open_key(self, name: str) -> str:
-        return f"open/{self._record.attempt.round}/{self._name}/{name}"
+    def _refuse_damaged(self) -> None:
+        if self._record.damage:
+            raise self._error(
+                f"no request was sent, because the credits of earlier attempts are unknown. The record {_KEY} is "
+                f"damaged ({self._record.damage}). To discard it, {place_of(_KEY)}"
+            )
 
-    def _entry(self, reserved: float = 0, unknown: int = 0, saved: float = 0) -> dict[str, Any]:
-        limit = {"limit": self._name} if self._name else {}
-        numbers = {"reserved": reserved, "unknown": unknown, "saved": saved}
-        parts: dict[str, dict[str, float]] = {part: {} for part in _PARTS}
-        parts["by_connection"][self._conn_id] = 0
-        return {"round": self._record.attempt.round, **limit, **numbers, **parts}
-
-    def _add(self, key: str | None, entry: dict[str, Any]) -> float:
-        """Record an entry, and return the increase of the credits.
-
-        :param key: name of the call, whose entry is replaced; None: the entry is added to that of unnamed calls.
-        """
-        entries = self._record.entries
-        key = key or f"unnamed/{entry['round']}/{self._name}"
-        before = entries.get(key)
-        if before is not None:
-            entry["saved"] += before["saved"]
-            if key.startswith("unnamed/"):
-                for name in ("reserved", "unknown"):
-                    entry[name] += before[name]
-                for part in _PARTS:
-                    entry[part] = _added(before[part], entry[part])
-            else:
-                entry["round"] = before["round"]
-                if entry["unknown"]:
-                    entry["reserved"] = entry["reserved"] or before["reserved"]
-        entries[key] = entry
-        return _used(entry) - (_used(before) if before else 0)
+    def _entry(self, *, reserved: float = 0, unknown: int = 0, saved: float = 0) -> Entry:
+        return Entry(
+            round=self._record.attempt.round,
+            limit=self._name,
+            reserved=reserved,
+            unknown=unknown,
+            saved=saved,
+            by_connection={self._conn_id: 0},
+        )
 
 
 _latest: _Record | None = None
@@ -427,12 +370,3 @@ def in_words(credits: Mapping[str, Any]) -> str:
     if credits["unknown"]:
         text += f", plus {credits['unknown']} calls of unknown cost"
     return f"{text}; {credits_text(credits['saved'])} saved"
-
-
-def _used(entry: Mapping[str, Any]) -> float:
-    used: float = sum(entry["by_operation"].values())
-    return used
-
-
-def _added(one: Mapping[str, float], other: Mapping[str, float]) -> dict[str, float]:
-    return {**one, **{name: one.get(name, 0) + credits for name, credits in other.items()}}

@@ -323,13 +323,10 @@ class Run:
         """
         given = getattr(self.task, "credit_limit", None)
         limit = checked_number(label_of(self.operation), "credit_limit", given)
-        ledger = TaskLedger(
+        return TaskLedger(
             *(self.context, self.log, self.push, self.task.webdata_conn_id, limit),
             bills=lambda: self.hook.get_settings().client.server.bills,
         )
-        if self.is_resumed:
-            ledger.credits.resume()
-        return ledger
 
     def on_kill(self) -> None:
         """Stop the work at the service: the task was terminated."""

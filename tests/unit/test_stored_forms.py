@@ -23,7 +23,6 @@ from airflow_provider_webdata.api.models import MonitorCheck, SearchRequest
 from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.common.attempt import Attempt, _Ended
 from airflow_provider_webdata.get_provider_info import get_provider_info
-from airflow_provider_webdata.hooks.ledger import _Entry
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
 from airflow_provider_webdata.plugin import WebDataPlugin
@@ -36,6 +35,7 @@ from airflow_provider_webdata.runs.monitors.check import _WaitState
 from airflow_provider_webdata.runs.provider import FailedCalls
 from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
 from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
+from airflow_provider_webdata.states.credits import Credits, Entry
 from airflow_provider_webdata.states.stored import Stored
 from airflow_provider_webdata.toolsets.sources import _AgentRecord, _Source
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger, payload_of
@@ -54,7 +54,7 @@ DELIVERY = Delivery(
 RECORDS: dict[str, type] = {
     "webdata_agent": _AgentRecord,
     "webdata_check": _IntentState,
-    "webdata_credits": _Entry,
+    "webdata_credits": Credits,
     "webdata_ended": _Ended,
     "webdata_job": StartState,
     "webdata_monitor": _IntentState,
@@ -77,7 +77,8 @@ def struct(cls: type[msgspec.Struct]) -> list[str]:
         name: kind for base in reversed(cls.__mro__) for name, kind in inspect.get_annotations(base).items()
     }
     required = len(cls.__struct_fields__) - len(cls.__struct_defaults__)
-    defaults = [inspect.Parameter.empty] * required + [*cls.__struct_defaults__]
+    made = [one.factory() if hasattr(one, "factory") else one for one in cls.__struct_defaults__]
+    defaults = [inspect.Parameter.empty] * required + made
     fields = zip(cls.__struct_fields__, cls.__struct_encode_fields__, defaults, strict=True)
     return [field(stored, kinds[name], default) for name, stored, default in fields]
 
@@ -147,6 +148,7 @@ def of_attempts() -> Iterator[tuple[str, list[str]]]:
     attempt.write("key", msgspec.defstruct("Empty", [])())
     yield "task state: added to each record but webdata_credits and webdata_ended", sorted(store.get("key"))
     yield "task state webdata_agent: sources", struct(_Source)
+    yield "task state webdata_credits: an entry", struct(Entry)
     paid = StateStore()
     StoreRecords(paid).save([{"key": "k"}])
     yield "task state webdata_paid", [*paid.get("webdata_paid")]

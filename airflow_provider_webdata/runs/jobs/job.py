@@ -532,7 +532,7 @@ class _StartCall:
         except BaseException as error:
             if cost_of_failure(error) is None:
                 # Until the job is found.
-                self._run.ledger.settle(Cost(None), self.kind, is_repeatable=True)
+                self._run.ledger.lose(self.kind)
             raise
 
     def discard(self, kind: JobKind, job_id: str) -> None:

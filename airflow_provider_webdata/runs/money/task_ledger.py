@@ -33,12 +33,14 @@ class Cost:
     :param formats: the part of each format; `page` is the base price.
     :param scraping: the part for scraping search results.
     :param saved: credits that were not spent.
+    :param is_final: False: the call still bills.
     """
 
     used: Any
     formats: Mapping[str, float] = field(default_factory=dict)
     scraping: float = 0
     saved: float = 0
+    is_final: bool = True
 
 
 class TaskLedger:
@@ -103,12 +105,12 @@ class TaskLedger:
         :param body: the request in wire form.
         :param extra_body: additional unchecked fields.
         :param execution: id under which the service bills the request once, however often it is sent. An earlier
-            attempt's reservation for it remains.
+            attempt's reservation for it remains, and a repetition needs no other.
         :raises CreditLimitError: the request may exceed the limit, or has no documented maximum cost.
         """
         self.warn_if_cleared()
         ledger, limit, call = self.credits, self.credits.limit, execution or operation
-        if execution is not None and ledger.is_reserved(call):
+        if execution is not None and ledger.repeats(call, operation):
             return
         if limit is None:
             ledger.reserve(call, 0)
@@ -146,13 +148,11 @@ class TaskLedger:
         *,
         call: str | None = None,
         execution: str | None = None,
-        is_repeatable: bool = False,
     ) -> None:
         """Record the cost of a call; push and log the task's credits.
 
         :param call: as in `Ledger.settle`.
         :param execution: as in `reserve`.
-        :param is_repeatable: as in `Ledger.settle`.
         """
         self.credits.settle(
             execution or operation,
@@ -162,8 +162,13 @@ class TaskLedger:
             formats=cost.formats,
             scraping=cost.scraping,
             saved=cost.saved,
-            is_repeatable=is_repeatable,
+            is_final=cost.is_final,
         )
+        self.credits.report()
+
+    def lose(self, operation: str) -> None:
+        """Record that the response of a reserved request was lost, see `Ledger.lose`; push and log the credits."""
+        self.credits.lose(operation)
         self.credits.report()
 
     def save(self, credits: float, operation: str) -> None:

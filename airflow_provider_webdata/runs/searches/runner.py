@@ -189,7 +189,6 @@ class SearchBatch:
         self._keep = save
         self._extra_body = extra_body
         self._ledger = ledger
-        self._earlier = 0.0
         self._free = 0.0
         self._reserved: dict[str, float] = {}
         self._peak = 0.0
@@ -218,7 +217,6 @@ class SearchBatch:
         ambiguous: dict[str, str] = {}
         for record in records:
             key, cost = record["key"], self._ledger.cost(record.get("creditsUsed")) or 0
-            self._earlier += cost
             if "ambiguous" in record:
                 ambiguous[key] = record["ambiguous"]
             elif key not in answered:
@@ -239,7 +237,7 @@ class SearchBatch:
         :raises Exception: results could not be saved.
         """
         self._pending.extend(queries)
-        self._free = self._ledger.left - (0 if self._ledger.is_complete else self._earlier)
+        self._free = self._ledger.left
         self._total = len(self._pending) + self.tally.settled
         writer = RecordWriter(self._save, self._max_concurrency)
         writing = asyncio.create_task(writer.run())

@@ -20,7 +20,9 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
 )
 from airflow_provider_webdata.api.models import DataTool
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.hooks import ledger
 from airflow_provider_webdata.hooks.calls import Call
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
@@ -401,6 +403,20 @@ async def test_a_cap_holds_for_all_attempts_of_a_task(
     await settled(other.scrape({"url": PAGE, **BOUNDED}))
     await settled(guarded.close())
     await settled(other.close())
+
+
+async def test_the_record_of_a_guarded_hook_does_not_grow_with_its_calls(
+    hook: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = StateStore()
+    context = context_of(TaskInstance(), store)
+    monkeypatch.setattr(ledger, "attempt_of_process", lambda: Attempt(context))
+    guarded = hook.guarded(max_credits=50)
+    for _ in range(3):
+        await settled(guarded.scrape({"url": PAGE, **CHEAP}))
+    (entry,) = store.get("webdata_credits")["settled"].values()
+    assert entry["by_operation"] == {"scrape": 3}
+    await settled(guarded.close())
 
 
 DNS = json.dumps({"success": False, "code": "SCRAPE_DNS_RESOLUTION_ERROR", "error": "no such host"})

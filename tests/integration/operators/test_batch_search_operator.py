@@ -214,12 +214,12 @@ def test_pdfs_are_bounded_by_an_equal_share_of_the_credits(here, log):
 
 def test_credits_of_earlier_tries_count(here, tmp_path, log):
     """The limit is the task's, not the attempt's."""
-    output = str(tmp_path / "a.jsonl")
+    output, store = str(tmp_path / "a.jsonl"), StateStore()
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)
     arguments = {"queries": ["zeppelin", "balloon", "glider"], "credit_limit": 4, "max_concurrency": 1}
     with pytest.raises(AirflowException, match="1 of 3"):
-        execute(TaskInstance(max_tries=1), save_to=output, **arguments)
-    value = execute(TaskInstance(try_number=2, max_tries=1), save_to=output, **arguments)
+        execute(TaskInstance(max_tries=1), store, save_to=output, **arguments)
+    value = execute(TaskInstance(try_number=2, max_tries=1), store, save_to=output, **arguments)
     assert (value["done"], value["left"], value["credits_used"]) == (2, ["zeppelin"], 4)
     assert value["not_begun"] == 1
     assert "1 of 3 searches were not started, because the next one may exceed credit_limit=4" in log()

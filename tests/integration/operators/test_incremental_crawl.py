@@ -428,7 +428,7 @@ def test_a_deferred_task_without_xcom_removes_pages(site: Site) -> None:
 
 
 def test_what_was_spent_before_a_deferral_is_reported(site: Site) -> None:
-    """On Airflow 3.2, which has no task state store, by the worker that resumes the task."""
+    """By the worker that resumes the task."""
     before = site.credits
     with DAG("d", schedule=None):
         task = WebDataIncrementalCrawlOperator(
@@ -441,7 +441,7 @@ def test_what_was_spent_before_a_deferral_is_reported(site: Site) -> None:
             poll_interval=1,
             credit_limit=50,
         )
-    done = direct.run(task, None, day=day(1))
+    done = direct.run(task, StateStore(), day=day(1))
     credits = done.xcom["credits"]
     assert credits["by_operation"] == {"map": 1, "scrape": 1, "batch_scrape": 3}
     assert credits["used"] == sum(credits["by_connection"].values()) == before - site.credits == 5

@@ -337,7 +337,32 @@ def test_a_killed_attempt_has_kept_its_answer(attempt, serve, tmp_path, monkeypa
     attempt(operator(), service, 2, store)
     assert len(service.requests) == 1
     assert store.values.keys() == {"webdata_credits"}
-    assert [entry["by_operation"] for entry in store.get("webdata_credits").values()] == [{"search": 2}]
+    (entry,) = store.get("webdata_credits")["settled"].values()
+    assert entry["by_operation"] == {"search": 2}
+
+
+def test_a_response_that_a_killed_attempt_could_not_keep_is_billed_and_counted_again(
+    attempt, serve, tmp_path, monkeypatch
+):
+    """A map has no id that tells two of them apart."""
+    store = StateStore()
+    service = serve({"success": True, "links": [{"url": URL, "title": "t" * 300_000}]})
+    left = {}
+
+    def kill(*_):
+        left.update(store.values)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Publication, "publish", kill)
+        with pytest.raises(KeyboardInterrupt):
+            attempt(task("Map", tmp_path), service, 1, store)
+    store.values = left
+    attempt(task("Map", tmp_path), service, 2, store)
+    assert len(service.requests) == 2
+    assert (
+        sum(entry["by_operation"]["map"] for entry in store.get("webdata_credits")["settled"].values()) == 2
+    )
 
 
 @pytest.mark.parametrize(

@@ -138,12 +138,15 @@ ENTRY: dict[str, Any] = {
 
 
 def test_fuzz_of_accounts() -> None:
-    """A limit fails before a call; what is billed already is counted anyway."""
+    """A limit fails before a call; what is billed is counted anyway."""
     draw = random.Random(SEED)
     for number in range(ROUNDS):
         store = StateStore()
         reserved = {**ENTRY, "reserved": 2, "unknown": 1, "by_operation": {}}
-        damage = damaged(draw, {"crawl/job": ENTRY, "unnamed/1/": ENTRY, "open/1//search": reserved})
+        entries = {"crawl/job": ENTRY, "unnamed/1/": ENTRY}
+        damage = damaged(
+            draw, {"open": {"/search": reserved}, "lost": {"/map": reserved}, "settled": entries}
+        )
         store.set("webdata_credits", damage)
         reads(number, "webdata_credits", damage, credits_left, store)
         ledger = Ledger(context(store))
