@@ -32,7 +32,6 @@ class CallResult:
     """A response, to count and publish.
 
     :param value: builds the task's XCom, see `Publication.publish`.
-    :param answer_id: id of the response, if it has one.
     :param pushed: XComs beside the return value.
     :param failure: error that fails the task without a retry, after the results are published.
     :param retry: error that fails the attempt before the results are published; the next attempt repeats the call.
@@ -41,7 +40,6 @@ class CallResult:
     results: Results
     cost: Cost
     value: Value | None = None
-    answer_id: str | None = None
     pushed: Mapping[str, Any] = field(default_factory=dict)
     failure: CodedError | None = None
     retry: CodedError | None = None
@@ -179,8 +177,9 @@ class CallRun(Run):
         cost = result.cost
         if kept.is_earlier:
             cost = replace(cost, saved=known_credits(cost.used) or 0)
-        call_id = result.answer_id or kept.name
-        self.ledger.settle(cost, self.operation, call=call_id, execution=call.execution)
+        self.ledger.settle(
+            cost, self.operation, call=call.execution or kept.call_id, execution=call.execution
+        )
         if result.retry is not None:
             # The response has no results to publish, and the next attempt must not find it.
             self.forget()

@@ -116,7 +116,6 @@ class ProviderRun(CallRun):
         return CallResult(
             Results(items, KIND, summary, inputs, columns=columns, key=key),
             Cost(answer.credits_used),
-            answer_id=answer.scrape_id,
             pushed={name: value for name, value in summary.items() if name != "calls"},
             failure=failure,
             retry=retry,

@@ -33,6 +33,7 @@ Record = dict[str, Any]
 
 class _Fields(TypedDict, total=False):
     key: Required[str]
+    id: str
     answer: dict[Any, Any]
     skipped: Count
     query: str

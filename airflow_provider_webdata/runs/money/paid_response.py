@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import secrets
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
@@ -66,8 +67,8 @@ class PaidResponse:
         if output is not None:
             self._places.append(lambda: FileRecords(output, context, account))
         self.is_earlier = False
-        self.name = f"{self._key[:16]}/{account}/{attempt.round}"
-        """Id of the call, for all attempts until the task is cleared."""
+        self.call_id = secrets.token_hex(8)
+        """Id of the call that received the response, for all attempts that publish it."""
 
     def or_call(self, call: Callable[[], Answer]) -> Answer:
         """Return the response that an earlier attempt stored; otherwise make the call, and store its response."""
@@ -95,6 +96,7 @@ class PaidResponse:
         except ValidationError as error:
             raise damaged(place, f"{error.error_count()} fields of the response are invalid") from None
         answer._skipped = record.get("skipped", 0)
+        self.call_id = record.get("id", self.call_id)
         return answer
 
     def keep(self) -> bool:
@@ -107,7 +109,7 @@ class PaidResponse:
         return True
 
     def _store(self, answer: Answer, most: int) -> bool:
-        record = {"key": self._key, "answer": answer.to_wire(), "skipped": answer.skipped}
+        record = {"key": self._key, "answer": answer.to_wire(), "skipped": answer.skipped, "id": self.call_id}
         size = len(json.dumps(record))
         for place in self._places:
             try:

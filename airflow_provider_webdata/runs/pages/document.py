@@ -63,7 +63,6 @@ class DocumentRun(CallRun):
             Results([document], "document", summary, [source], source=source),
             Cost(used, formats),
             lambda documents, _: documents[0] if documents else None,
-            summary["scrapeId"],
             pushed=summary,
         )
 

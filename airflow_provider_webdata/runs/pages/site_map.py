@@ -45,7 +45,7 @@ class MapRun(CallRun):
         site = request.url
         results = Results(links, "link", summary, [site], site=site, covers_all=lambda number: number < limit)
         cost = Cost(MAP.cost(answer, request.to_wire()))
-        return CallResult(results, cost, self._value, answer.id, pushed=summary)
+        return CallResult(results, cost, self._value, pushed=summary)
 
     def _value(self, links: list[Any], summary: dict[str, Any]) -> Any:
         if self.task.returns == "urls":

@@ -46,7 +46,6 @@ class SearchRun(CallRun):
         self._report(request, answer, items, counts)
         counted: dict[str, Any] = {
             "cost": _cost(request.to_wire(), answer.credits_used, items),
-            "answer_id": answer.id,
             "pushed": dict(summary),
         }
         if self.publication.path is not None:
