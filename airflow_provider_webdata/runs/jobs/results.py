@@ -30,7 +30,7 @@ from airflow_provider_webdata.runs.pages.cached_pages import CachedPages
 from airflow_provider_webdata.runs.publishing.page_errors import PageErrors, metadata_of
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.publishing.validate import rows_path
-from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
+from airflow_provider_webdata.states.jobs import JOB_COMPLETED, TERMINAL_JOB_STATES, name_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -163,7 +163,10 @@ class JobResult:
         if isinstance(pages, int) and used:
             formats = by_format(used, pages, self._extras())
         saved = used or 0 if self._is_saved else 0
-        self._run.ledger.settle(Cost(used, formats, saved=saved), self._kind, call=self._id)
+        # A job that continues may still bill up to its highest price.
+        is_final = status.get("status", JOB_COMPLETED) in TERMINAL_JOB_STATES
+        cost = Cost(used, formats, saved=saved, is_final=is_final)
+        self._run.ledger.settle(cost, self._kind, call=self._id)
 
     def settle_lost(self) -> Mapping[str, Any]:
         """Record the cost of a job that has no result, push what it found until it stopped, and return its status."""

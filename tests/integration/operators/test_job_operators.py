@@ -502,7 +502,23 @@ def test_a_retry_with_corrected_arguments(
     assert "arguments changed since an earlier attempt" in log()
 
 
-def test_a_webhook_does_not_start_another_job(service: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_abandoned_job_that_continues_may_use_all_that_was_reserved_for_it(service: JobService) -> None:
+    service.ends_after, store = None, StateStore()
+    one_page = {"proxy": "basic", "parsers": [{"type": "pdf", "maxPages": 1}]}
+    more = {"limit": 5, "scrape_options": one_page, "credit_limit": 8, "cancel_on_kill": False}
+    more |= {"wait_for_completion": False, "webhook": None}
+    job("crawl", **more).execute(context_of(TaskInstance(), store))
+    service.set_all(RUNNING["crawl"], creditsUsed=2)
+    second = TaskInstance(try_number=2)
+    with pytest.raises(
+        AirflowFailException, match="credit_limit=8, after 5 credits that were or may have been"
+    ):
+        job("crawl", **{**more, "url": f"{URL}new"}).execute(context_of(second, store))
+    assert len(service.started()) == 1
+    assert (second.xcom["credits"]["used"], second.xcom["credits"]["unknown"]) == (2, 1)
+
+
+def test_a_webhook_does_not_start_another_job(service: JobService) -> None:
     service.ends_after, store = None, StateStore()
     job("crawl", wait_for_completion=False).execute(context_of(TaskInstance(), store))
     job(
