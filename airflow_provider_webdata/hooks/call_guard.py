@@ -151,7 +151,7 @@ class CallGuard:
         """
         _, reservation = self.admit(call)
         if reservation is not None:
-            self._ledger.settle(reservation, 0)
+            self._ledger.release(reservation)
             with self._lock:
                 self._calls -= 1
 

@@ -206,6 +206,13 @@ class Ledger:
         with self.lock:
             self._record.note(entries.lose(self._record.credits, name, self._name))
 
+    def release(self, name: str) -> bool:
+        """Release what this process reserved for a call that cost nothing; return False if nothing was."""
+        with self.lock:
+            before = self._record.credits
+            self._record.note(entries.release(before, name, self._name))
+            return self._record.credits != before
+
     def settle(
         self,
         name: str,
@@ -273,13 +280,9 @@ class Ledger:
             self.settle(name, cost, operation, call=name)
         elif cost is None:
             self.lose(name)
-        else:
-            with self.lock:
-                released = entries.release(self._record.credits, name, self._name)
-                if released == self._record.credits:
-                    # Only this repetition is free: the call that it repeats may have been billed.
-                    cost = self.cost(None)
-                self._record.note(released)
+        elif not self.release(name):
+            # Only this repetition is free: the call that it repeats may have been billed.
+            cost = self.cost(None)
         if cost == 0:
             return
         if isinstance(error, CodedError) and not error.billed:

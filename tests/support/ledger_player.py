@@ -180,8 +180,11 @@ class Player:
             if number in flying:
                 yield ("end", number)
                 yield ("end unsaved", number)
+                if call.kind != "once":
+                    yield ("reserve again", number)
                 continue
             yield from (("send", number, outcome) for outcome in OUTCOMES)
+            yield ("try", number)
             if call.kind != "job":
                 continue
             yield from (("send", number, outcome) for outcome in ("untold", "running"))
@@ -249,6 +252,21 @@ class Player:
             flying=tuple(sorted({**dict(state.flying), place: outcome}.items())),
             executed=tuple(sorted(executed.items())),
         )
+
+    def _try(self, state: State, place: int) -> State:
+        """Check a call that is sent later."""
+        call, after = self.calls[place], self._send(state, place, "lost")
+        if after is state:
+            return state
+        self.process.ledgers[place].release(call.name)
+        one = self._one(after, call, "flying")
+        return self._replaced(after._replace(flying=state.flying), one, None)
+
+    def _reserve(self, state: State, place: int) -> State:
+        """Replace the reservation of a call in flight, as before a second request with its idempotency key."""
+        call, one = self.calls[place], self._one(state, self.calls[place], "flying")
+        assert self.process.ledgers[place].reserve(call.name, PRICE), "a call does not fit beside itself"
+        return state if self.limit is None else self._replaced(state, one, one)
 
     def _end(self, state: State, place: int) -> State:
         call, ledger, outcome = self.calls[place], self.process.ledgers[place], dict(state.flying)[place]

@@ -163,9 +163,10 @@ def test_the_player_finds_a_call_that_is_sent_before_its_reservation_is_stored(
         Player(PLAIN, limit=3).walk(2)
 
 
-def play_all(length: int) -> None:
-    for calls in (*PAIRS, (PLAIN,), (ONCE,), (JOB,)):
-        Player(*calls, limit=3).walk(length)
+def play_all() -> None:
+    for length, limit in ((4, None), (4, 3), (5, 3)):
+        for calls in (*PAIRS, (PLAIN,), (ONCE,), (JOB,)):
+            Player(*calls, limit=limit).walk(length)
 
 
 @pytest.mark.parametrize("name", BROKEN)
@@ -173,4 +174,4 @@ def test_the_player_finds_a_broken_rule(name: str, monkeypatch: pytest.MonkeyPat
     rule, broken = BROKEN[name]
     monkeypatch.setattr(credits, rule, broken(getattr(credits, rule)))
     with pytest.raises(BrokenPromiseError):
-        play_all(4)
+        play_all()
