@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import threading
 from collections import Counter
@@ -43,7 +42,7 @@ def load(attempt: Attempt) -> Credits:
 def save(attempt: Attempt, credits: Credits) -> None:
     """Store the credits of a task, if Airflow has a store."""
     if attempt.store is not None:
-        attempt.store.set(_KEY, storable(json.loads(msgspec.json.encode(credits))))
+        attempt.store.set(_KEY, storable(msgspec.to_builtins(credits)))
 
 
 class _Record:

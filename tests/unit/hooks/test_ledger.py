@@ -117,6 +117,14 @@ def test_a_job_that_continues_keeps_its_reservation() -> None:
     assert (told.spent, told.to_wire()["unknown"]) == (5, 0)
 
 
+def test_an_id_that_the_database_cannot_store_does_not_block_later_calls() -> None:
+    store = StateStore()
+    made = ledger(store)
+    made.settle("", 1, "interact", call="\ud800\0")
+    assert made.reserve("a", 9)
+    assert ledger(store).spent == 10
+
+
 def test_calls_without_an_id_are_added() -> None:
     store = StateStore()
     assert ledger(store).is_empty

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any
 
@@ -13,9 +12,6 @@ from airflow_provider_webdata.hooks.ledger import _Record
 from airflow_provider_webdata.states import credits
 from airflow_provider_webdata.states.credits import Credits, Entry
 from tests.support.ledger_player import BrokenPromiseError, Call, Player
-
-MORE = int(os.environ.get("FUZZ_FACTOR", "1")) > 1
-"""`make fuzz` plays longer histories."""
 
 PLAIN, ONCE, JOB = Call("plain", "a"), Call("once", "a"), Call("job", "a")
 LIMITS = (None, 3, 5)
@@ -39,7 +35,7 @@ def test_all_histories_of_a_call(call: Call, limit: float | None) -> None:
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("calls", PAIRS, ids=lambda calls: "-".join(call.kind for call in calls))
 def test_all_histories_of_two_calls(calls: tuple[Call, Call], limit: float | None) -> None:
-    assert Player(*calls, limit=limit).walk(7 if MORE else 5) > 1000
+    assert Player(*calls, limit=limit).walk(5) > 1000
 
 
 def _forgets_what_was_lost(credits: Credits) -> Credits:
