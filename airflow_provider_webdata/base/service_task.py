@@ -207,6 +207,8 @@ class ServiceTask(LiteralText, BaseOperator):
         except Exception as error:
             if isinstance(error, _FINAL) or getattr(error, "verdict", None) == "never":
                 run.memory.end(published=False)
+            else:
+                run.memory.note()
             raise
         run.memory.end(published=True)
         return result

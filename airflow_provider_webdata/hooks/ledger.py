@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import logging
-import threading
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
-from airflow_provider_webdata.api.errors import CallRefusedError
-from airflow_provider_webdata.common.attempt import Attempt, attempt_of_process
+from airflow_provider_webdata.common.attempt import attempt_of_process
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.storable import storable
-from airflow_provider_webdata.common.stored_record import place_of, read_record
 from airflow_provider_webdata.common.xcom_keys import CREDITS
+from airflow_provider_webdata.hooks.task_memory import memory_of
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.states import credits as entries
 from airflow_provider_webdata.states.credits import Credits, Entry
@@ -26,79 +22,19 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_KEY = "webdata_credits"
-
-
-def load(attempt: Attempt) -> Credits:
-    """Return the credits that earlier processes of a task stored.
-
-    :raises ValueError: they are damaged.
-    """
-    # Unlike other records, this one includes the time before the task was cleared.
-    stored = None if attempt.store is None else attempt.store.get(_KEY)
-    return Credits() if stored is None else read_record(stored, Credits)
-
-
-def save(attempt: Attempt, credits: Credits) -> None:
-    """Store the credits of a task, if Airflow has a store."""
-    if attempt.store is not None:
-        attempt.store.set(_KEY, storable(msgspec.to_builtins(credits)))
-
-
-class _Record:
-    """The credits of a task instance, shared by the ledgers of a process.
-
-    :ivar stored: the credits when they were last stored.
-    :ivar damage: description of the stored credits' damage, if any. They are not overwritten.
-    :ivar numbers: number of ledgers by name, see `ledger_of_process`.
-    """
-
-    def __init__(self, attempt: Attempt) -> None:
-        self.attempt = attempt
-        self.numbers: Counter[str] = Counter()
-        self.lock = threading.RLock()
-        self.load()
-
-    def load(self) -> None:
-        """Continue from the stored credits."""
-        self.damage = ""
-        try:
-            self.credits = entries.restarted(load(self.attempt))
-        except ValueError as damage:
-            # A limit fails before the call. A billed call must not fail because of this record.
-            self.credits, self.damage = Credits(), str(damage)
-            log.warning("The record %s of earlier attempts' credits is damaged (%s)", _KEY, damage)
-        self.stored = self.credits
-
-    def write(self, credits: Credits) -> None:
-        """Change the credits and store them; if that fails, nothing has changed."""
-        if credits != self.stored and not self.damage:
-            save(self.attempt, credits)
-            self.stored = credits
-        self.credits = credits
-
-    def note(self, credits: Credits) -> None:
-        """Change the credits after a billed call, which must not fail because of them; a later change stores them."""
-        try:
-            self.write(credits)
-        except Exception as error:  # noqa: BLE001 - Airflow's errors have no common base
-            self.credits = credits
-            log.warning("Failed to record the credits of a call: %s", error)
-
 
 class Ledger:
     """The credits of a task instance, and a limit for some of its calls.
 
-    Airflow 3.3 stores them in its task state store. What a killed attempt reserved counts in full until an attempt
-    settles it. The limit applies until the task is cleared; the credits remain. Without a store (Airflow 3.2, or
-    outside a task), the ledger covers one process.
+    They are a part of the task's record. What a killed attempt reserved counts in full until an attempt settles it. The
+    limit applies until the task is cleared; the credits remain. Without a store (Airflow 3.2, or outside a task), the
+    ledger covers one process.
 
     :param context: the task's context; None outside a task.
     :param conn_id: connection of the calls.
     :param limit: maximum credits; None: no limit.
     :param name: name of the limit, unique within the task. Empty: the limit of the task itself.
     :param bills: returns whether the server bills calls. If not, every cost is 0, and nothing exceeds the limit.
-    :param error: the error for a limit that cannot be checked.
     :param push: pushes XComs by name. Default: pushes them unless the task has `do_xcom_push=False`.
     """
 
@@ -110,18 +46,16 @@ class Ledger:
         name: str = "",
         *,
         bills: Callable[[], bool] = lambda: True,
-        error: Callable[[str], Exception] = CallRefusedError,
         push: Callable[..., None] | None = None,
         log: Any = log,
     ) -> None:
-        self._record = _record_of(Attempt(context))
-        self.lock = self._record.lock
+        self._memory = memory_of(context)
+        self.lock = self._memory.lock
         """Held while the task reports to Airflow: `airflow dags test` does not support concurrent reports."""
         self._conn_id = conn_id
         self._limit = limit
         self._name = name
         self._bills = bills
-        self._error = error
         self._push = push
         self._log = log
 
@@ -133,22 +67,25 @@ class Ledger:
     @property
     def is_empty(self) -> bool:
         """Whether no call is recorded."""
-        return self._record.credits == Credits()
+        return self._credits == Credits()
+
+    @property
+    def _credits(self) -> Credits:
+        return self._memory.record.credits
+
+    @property
+    def _round(self) -> str:
+        return str(self._memory.record.round)
 
     @property
     def spent_before_cleared(self) -> float:
         """Credits of the time before the task was cleared, if no call was made since."""
-        return entries.used_before(self._record.credits, self._record.attempt.round)
+        return entries.used_before(self._credits, self._round)
 
     @property
     def spent(self) -> float:
-        """Credits that count against the limit: those that were spent, and those that are or may have been.
-
-        :raises CallRefusedError: the record of earlier attempts is damaged.
-        """
-        record = self._record
-        self._refuse_damaged()
-        return entries.spent(record.credits, record.attempt.round, self._name)
+        """Credits that count against the limit: those that were spent, and those that are or may have been."""
+        return entries.spent(self._credits, self._round, self._name)
 
     @property
     def left(self) -> float:
@@ -170,21 +107,18 @@ class Ledger:
         cost. With a limit, the reservation is stored before this returns.
 
         :param name: name of the call, unique among the calls in flight.
-        :raises CallRefusedError: as `spent`, with a limit.
         """
-        record, limit = self._record, self.limit
-        with record.lock:
-            if limit is not None:
-                self._refuse_damaged()
+        limit = self.limit
+        with self.lock:
             entry = self._entry(reserved=0 if limit is None else credits, unknown=1)
-            reserved = entries.reserve(record.credits, name, entry, limit)
+            reserved = entries.reserve(self._credits, name, entry, limit)
             if reserved is None:
                 return False
             if limit is None:
-                record.credits = reserved
+                self._memory.stage(credits=reserved)
             else:
                 # If it cannot be stored, the caller does not send the call.
-                record.write(reserved)
+                self._memory.write(credits=reserved)
         return True
 
     def repeats(self, name: str, operation: str) -> bool:
@@ -193,24 +127,28 @@ class Ledger:
         :param name: name of the call, under which the service bills it once, however often it is sent.
         :param operation: as in `settle`.
         """
-        record = self._record
-        with record.lock:
-            repeated = entries.repeat(record.credits, name, self._entry(), f"{operation}/{name}")
+        with self.lock:
+            repeated = entries.repeat(self._credits, name, self._entry(), f"{operation}/{name}")
             if repeated is not None:
-                record.credits = repeated
+                self._memory.stage(credits=repeated)
         return repeated is not None
 
     def lose(self, name: str) -> None:
         """Record that the response of a reserved call was lost: a later call of `settle` may know its cost."""
         with self.lock:
-            self._record.note(entries.lose(self._record.credits, name, self._name))
+            self._memory.note(credits=entries.lose(self._credits, name, self._name))
 
     def release(self, name: str) -> bool:
         """Release what this process reserved for a call that cost nothing; return False if nothing was."""
         with self.lock:
-            before = self._record.credits
-            self._record.note(entries.release(before, name, self._name))
-            return self._record.credits != before
+            before = self._credits
+            self._memory.note(credits=entries.release(before, name, self._name))
+            return self._credits != before
+
+    def forget(self, name: str) -> None:
+        """Drop what was reserved for a call that costs nothing; stored with the next change of the record."""
+        with self.lock:
+            self._memory.stage(credits=entries.settle(self._credits, name, self._entry()))
 
     def settle(
         self,
@@ -225,6 +163,7 @@ class Ledger:
         unknown: int = 1,
         reserved: float = 0,
         is_final: bool = True,
+        is_stored: bool = True,
     ) -> None:
         """Replace what was reserved for a call, in this attempt or an earlier one, by its cost.
 
@@ -238,8 +177,10 @@ class Ledger:
         :param unknown: number of calls of unknown cost.
         :param reserved: credits that count if the cost is unknown; 0: the reserved ones.
         :param is_final: False: the call still bills, and may use up what was reserved.
+        :param is_stored: False: the next change of the record stores it, because a later attempt would count the call
+            again under its id.
         """
-        record, cost = self._record, self.cost(used)
+        cost = self.cost(used)
         entry = self._entry(saved=saved if saved and self._bills() else 0)
         if self.cost(None if not is_final else used) is None:
             entry = replace(entry, unknown=unknown, reserved=reserved)
@@ -251,12 +192,16 @@ class Ledger:
                 by_format=dict(formats or {}),
                 by_connection={self._conn_id: cost},
             )
-        with record.lock:
-            before = entries.used(record.credits)
-            record.note(entries.settle(record.credits, name, entry, call and f"{operation}/{call}"))
-            added = entries.used(record.credits) - before
+        with self.lock:
+            before = entries.used(self._credits)
+            self._memory.stage(
+                credits=entries.settle(self._credits, name, entry, call and f"{operation}/{call}")
+            )
+            if is_stored:
+                self._memory.note()
+            added = entries.used(self._credits) - before
         if added > 0:
-            count("webdata.credits_used", added, record.attempt.context, operation=operation)
+            count("webdata.credits_used", added, self._memory.attempt.context, operation=operation)
 
     def settle_failed(
         self,
@@ -298,7 +243,7 @@ class Ledger:
 
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom `credits`, see `states.credits.report`."""
-        return entries.report(self._record.credits)
+        return entries.report(self._credits)
 
     def report(self) -> None:
         """Log the task's credits, and push them to the XCom `credits`."""
@@ -307,44 +252,20 @@ class Ledger:
         if self._push is not None:
             self._push(**{CREDITS: credits})
             return
-        attempt = self._record.attempt
+        attempt = self._memory.attempt
         if attempt.ti is not None and getattr(attempt.context.get("task"), "do_xcom_push", True):
             with self.lock:
                 attempt.ti.xcom_push(CREDITS, storable(credits))
 
-    def _refuse_damaged(self) -> None:
-        if self._record.damage:
-            raise self._error(
-                f"no request was sent, because the credits of earlier attempts are unknown. The record {_KEY} is "
-                f"damaged ({self._record.damage}). To discard it, {place_of(_KEY)}"
-            )
-
     def _entry(self, *, reserved: float = 0, unknown: int = 0, saved: float = 0) -> Entry:
         return Entry(
-            round=self._record.attempt.round,
+            round=self._round,
             limit=self._name,
             reserved=reserved,
             unknown=unknown,
             saved=saved,
             by_connection={self._conn_id: 0},
         )
-
-
-_latest: _Record | None = None
-"""The record of the attempt that this process runs."""
-
-_latest_lock = threading.Lock()
-
-
-def _record_of(attempt: Attempt) -> _Record:
-    global _latest
-    if attempt.ti is None:
-        return _Record(attempt)
-    with _latest_lock:
-        known = _latest and _latest.attempt
-        if _latest is None or not known or known.ti is not attempt.ti or known.store is not attempt.store:
-            _latest = _Record(attempt)
-        return _latest
 
 
 def ledger_of_process(conn_id: str, limit: float | None, name: str, bills: Callable[[], bool]) -> Ledger:
@@ -355,10 +276,10 @@ def ledger_of_process(conn_id: str, limit: float | None, name: str, bills: Calla
     attempt = attempt_of_process()
     if attempt is None:
         return Ledger(None, conn_id, limit, bills=bills)
-    record = _record_of(attempt)
-    with record.lock:
-        number = record.numbers[name]
-        record.numbers[name] += 1
+    memory = memory_of(attempt.context)
+    with memory.lock:
+        number = memory.ledgers[name]
+        memory.ledgers[name] += 1
     return Ledger(attempt.context, conn_id, limit, f"{name}/{number}", bills=bills)
 
 

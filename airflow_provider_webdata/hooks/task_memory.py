@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,7 @@ class TaskMemory:
 
     :param context: the task's context; empty outside a task.
     :ivar former: the record before the task was cleared, if any.
+    :ivar ledgers: number of ledgers by name, see `hooks.ledger.ledger_of_process`.
     :ivar lock: held while the record changes, and while the task reports to Airflow: `airflow dags test` does not
         support concurrent reports.
     :raises DamagedRecordError: the stored record is damaged.
@@ -45,6 +47,7 @@ class TaskMemory:
         self.attempt = attempt = Attempt(context)
         self.lock = threading.RLock()
         self.former: TaskRecord | None = None
+        self.ledgers: Counter[str] = Counter()
         self._retention = RETENTION + _wait_timeout(attempt.context.get("task"))
         self._stored = self._read()
         self._record = begun(self._stored, attempt.max_tries, attempt.retries, attempt.number)
@@ -67,7 +70,7 @@ class TaskMemory:
             self._record = replace(self._record, **fields)
 
     def write(self, **fields: Any) -> None:
-        """Change fields, and store the record if it differs. If that fails, nothing has changed."""
+        """Change fields, and store the record if it differs. If that fails, these fields are unchanged."""
         with self.lock:
             before = self._record
             self.stage(**fields)

@@ -177,9 +177,8 @@ class CallRun(Run):
         cost = result.cost
         if kept.is_earlier:
             cost = replace(cost, saved=known_credits(cost.used) or 0)
-        self.ledger.settle(
-            cost, self.operation, call=call.execution or kept.call_id, execution=call.execution
-        )
+        call_id = call.execution or kept.call_id
+        self.ledger.settle(cost, self.operation, call=call_id, execution=call.execution, is_stored=False)
         if result.retry is not None:
             # The response has no results to publish, and the next attempt must not find it.
             self.forget()

@@ -82,6 +82,7 @@ class Run:
         self.log = task.log
         self.hook: WebDataHook = task.hook
         self._is_changed = False
+        self._pushed: dict[str, Any] = {}
         self.shortfalls: dict[str, Shortfall] = {}
         """What the results lack, by kind; see `lacks`."""
         self.leftovers: list[Callable[[], None]] = []
@@ -253,13 +254,16 @@ class Run:
         return None if limit is None or start is None else (start + limit).timestamp()
 
     def push(self, /, **values: Any) -> None:
-        """Push XComs beside the return value.
+        """Push XComs beside the return value, each value once.
 
         :param values: the values by their keys, which are converted to snake_case.
         """
         if self.task.do_xcom_push and (ti := self.context.get("ti")) is not None:
             for key, value in values.items():
-                ti.xcom_push(snake_case(key), self.storable(value))
+                name, stored = snake_case(key), self.storable(value)
+                if name not in self._pushed or self._pushed[name] != stored:
+                    ti.xcom_push(name, stored)
+                    self._pushed[name] = stored
 
     def push_scalars(self, result: Any) -> None:
         """Push the values of a result that downstream tasks index, as in `crawl.output["path"]`."""

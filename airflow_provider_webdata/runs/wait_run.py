@@ -179,6 +179,7 @@ class WaitRun(Run, Generic[OutcomeT]):
         # The resumed task is a new run, whose XCom `incomplete` replaces this one's.
         lacks = xcom_of(self.shortfalls.values())
         kwargs = {"lacks": lacks} if lacks else None
+        self.memory.note()
         self.task.defer(trigger=trigger, method_name="execute_complete", kwargs=kwargs, timeout=timeout)
         raise AssertionError("unreachable: defer() raises")
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.stored_record import Count, Epoch, Moment, Text, read_record
+from airflow_provider_webdata.states.credits import Credits, restarted
 
 KEY = "webdata"
 """The record's key in Airflow's task state store (3.3)."""
@@ -111,7 +112,7 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     :param wait_since: start of the wait for a check.
     :param wait_until: end of the wait, in seconds since the epoch.
     :param postponed_at: when this attempt was first rescheduled because the service asked to wait.
-    :param credits: the ledger's entries, of all rounds.
+    :param credits: the task's ledger, over all rounds.
     :param sources: what an agent read.
     """
 
@@ -125,11 +126,11 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wait_since: Moment | None = None
     wait_until: Epoch | None = None
     postponed_at: Moment | None = None
-    credits: dict[str, dict[str, Any]] = {}
+    credits: Credits = Credits()
     sources: dict[str, Source] = {}
 
 
-def is_same_round(record: TaskRecord, max_tries: int, retries: int) -> bool:
+def is_same_round(record: TaskRecord, max_tries: int, retries: int, number: int) -> bool:
     """Return whether an attempt continues the work of a record: the task was not cleared in between.
 
     Airflow has no public fact for it. A clear sets `max_tries` to the number of attempts so far plus `retries`, which
@@ -138,8 +139,9 @@ def is_same_round(record: TaskRecord, max_tries: int, retries: int) -> bool:
     `retries` between a clear and its first attempt hides the clear, too.
 
     :param retries: the task's `retries`, as its file says now.
+    :param number: number of the attempt.
     """
-    seems_later = record.attempt < max_tries - retries + 1
+    seems_later = record.attempt < max_tries - retries + 1 <= number
     return record.max_tries == max_tries and not (record.is_final and seems_later)
 
 
@@ -151,14 +153,16 @@ def begun(stored: TaskRecord | None, max_tries: int, retries: int, number: int) 
     """
     if stored is None:
         return TaskRecord(max_tries=max_tries, attempt=number)
-    if not is_same_round(stored, max_tries, retries):
+    stored = replace(stored, credits=restarted(stored.credits))
+    if not is_same_round(stored, max_tries, retries, number):
         return TaskRecord(max_tries=max_tries, attempt=number, round=stored.round + 1, credits=stored.credits)
     return stored if stored.attempt == number else replace(stored, attempt=number, postponed_at=None)
 
 
 def stored_form(record: TaskRecord) -> Any:
     """Return a record as Airflow's store accepts it, which rejects tuples."""
-    return storable(json.loads(msgspec.json.encode(record)))
+    # Not msgspec's encoder, which rejects lone surrogates.
+    return storable(json.loads(json.dumps(msgspec.to_builtins(record))))
 
 
 def read_stored(value: Any) -> TaskRecord:

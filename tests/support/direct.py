@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import patch
 
 import httpx
@@ -24,6 +24,7 @@ from airflow.sdk.exceptions import (
 )
 
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.states.task_record import KEY, TaskRecord, stored_form
 
 
 @dataclass
@@ -159,8 +160,22 @@ def killed_in_a_call(store: StateStore) -> Iterator[None]:
             raise AssertionError("no billed call was sent")
 
 
-def context_of(ti: TaskInstance, store: StateStore | None = None, **more: Any) -> dict[str, Any]:
+def context_of(
+    ti: TaskInstance, store: StateStore | Literal["new"] | None = "new", **more: Any
+) -> dict[str, Any]:
+    """Return the context of an attempt.
+
+    :param store: the task state store; None stands for Airflow 3.2, `new` for one that no other attempt knows.
+    """
+    store = StateStore() if store == "new" else store
     return {"ti": ti, **({"task_state_store": store} if store is not None else {}), **more}
+
+
+def postponed(seconds: float, reschedules: int = 1) -> dict[str, Any]:
+    """Return the context of an attempt that was first rescheduled some seconds ago."""
+    store, moment = StateStore(), datetime.now(timezone.utc) - timedelta(seconds=seconds)
+    store.set(KEY, stored_form(TaskRecord(max_tries=0, attempt=1, postponed_at=moment)))
+    return context_of(TaskInstance(), store, task_reschedule_count=reschedules)
 
 
 def accept(context: Mapping[str, Any]) -> None:
@@ -224,7 +239,7 @@ class Outcome:
 
 def run(
     operator: Any,
-    store: StateStore | None = None,
+    store: StateStore | Literal["new"] | None = "new",
     *,
     day: datetime | None = None,
     until: datetime | None = None,
@@ -237,7 +252,7 @@ def run(
     """Run a task to its end, with the retries and reschedules that Airflow would make, but without their delays.
 
     :param operator: its `retries` count.
-    :param store: the task state store; None stands for Airflow 3.2.
+    :param store: the task state store; None stands for Airflow 3.2. Default: a new one.
     :param day: the logical date; runs of different days are different DAG runs. None: a run without one.
     :param until: the end of the data interval. Default: the logical date.
     :param partition: the partition key; runs of different partitions are different DAG runs.
@@ -246,6 +261,7 @@ def run(
     :param map_index: index of a mapped task.
     :param before_try: called with the number of each attempt.
     """
+    store = StateStore() if store == "new" else store
     now = datetime.now(timezone.utc)
     dag_run = SimpleNamespace(
         start_date=now,

@@ -491,6 +491,7 @@ class JobRun(WaitRun[JobOutcome]):
         # Airflow deletes no record with the attempt, and takes no XCom from a task that it ends.
         self.memory.stage(phase="ended")
         self.ledger.credits.settle(self.kind, used, self.kind, call=job_id)
+        self.memory.note()
         self.log.info("Job %s %s", job_id, "was canceled" if done else "ended before it could be canceled")
 
 
@@ -540,7 +541,7 @@ class _StartCall:
 
     def settle(self, job_id: str | None) -> None:
         if job_id is None:
-            self._run.ledger.credits.settle(self.kind, 0)
+            self._run.ledger.credits.forget(self.kind)
         else:
             self._run.settle_lost(JobOutcome(status="failed", job_id=job_id))
 

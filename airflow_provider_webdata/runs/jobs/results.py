@@ -166,7 +166,7 @@ class JobResult:
         # A job that continues may still bill up to its highest price.
         is_final = status.get("status", JOB_COMPLETED) in TERMINAL_JOB_STATES
         cost = Cost(used, formats, saved=saved, is_final=is_final)
-        self._run.ledger.settle(cost, self._kind, call=self._id)
+        self._run.ledger.settle(cost, self._kind, call=self._id, is_stored=False)
 
     def settle_lost(self) -> Mapping[str, Any]:
         """Record the cost of a job that has no result, push what it found until it stopped, and return its status."""

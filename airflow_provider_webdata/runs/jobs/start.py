@@ -187,9 +187,6 @@ class JobStart:
         before = self._memory.record
         started = before.started or Started(kind=self.kind, key=new_key(), request=self._digest)
         webhook = self.call.webhook.new(started.key)
-        # Neither an unsent request nor one that is repeated under its key, or free of charge, costs anything.
-        self.call.settle(None)
-        self.call.check()
         if before.started is not None:
             self._warn_of_repetition()
         started = replace(
@@ -199,7 +196,16 @@ class JobStart:
             sent_at=started.sent_at or datetime.now(timezone.utc),
             reports=started.reports or webhook is not None,
         )
-        self._memory.write(started=started, phase="requested")
+        # The limit's reservation and the request are stored together.
+        self._memory.stage(started=started, phase="requested")
+        try:
+            # Neither an unsent request nor one that is repeated under its key, or free of charge, costs anything.
+            self.call.settle(None)
+            self.call.check()
+            self._memory.write()
+        except BaseException:
+            self._memory.stage(started=before.started, phase=before.phase, credits=before.credits)
+            raise
         try:
             answer = self.call.send(webhook, started.key if self._facts.has_key else None)
         except IdempotencyKeyUsedError as error:

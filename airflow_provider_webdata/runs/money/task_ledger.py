@@ -61,9 +61,7 @@ class TaskLedger:
         limit: float | None = None,
         bills: Callable[[], bool] = lambda: True,
     ) -> None:
-        self.credits = Ledger(
-            context, conn_id, limit, bills=bills, error=CreditLimitError, push=push, log=log
-        )
+        self.credits = Ledger(context, conn_id, limit, bills=bills, push=push, log=log)
         self._log = log
         self._push = push
 
@@ -148,11 +146,13 @@ class TaskLedger:
         *,
         call: str | None = None,
         execution: str | None = None,
+        is_stored: bool = True,
     ) -> None:
         """Record the cost of a call; push and log the task's credits.
 
         :param call: as in `Ledger.settle`.
         :param execution: as in `reserve`.
+        :param is_stored: as in `Ledger.settle`.
         """
         self.credits.settle(
             execution or operation,
@@ -163,6 +163,7 @@ class TaskLedger:
             scraping=cost.scraping,
             saved=cost.saved,
             is_final=cost.is_final,
+            is_stored=is_stored,
         )
         self.credits.report()
 

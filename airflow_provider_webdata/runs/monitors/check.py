@@ -120,7 +120,7 @@ def report_credits(run: Run, check_id: str, check: Mapping[str, Any]) -> None:
     used = known_credits(check.get("actualCredits"))
     if used is None and check.get("billingStatus") in _UNBILLED:
         used = 0
-    run.ledger.settle(Cost(used), "monitor", call=check_id)
+    run.ledger.settle(Cost(used), "monitor", call=check_id, is_stored=False)
 
 
 def check_with_pages(

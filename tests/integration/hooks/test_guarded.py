@@ -26,6 +26,7 @@ from airflow_provider_webdata.hooks import ledger
 from airflow_provider_webdata.hooks.calls import Call
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
+from airflow_provider_webdata.states.task_record import KEY
 from tests.integration.hooks.conftest import one_hook
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import answer, reset
@@ -414,7 +415,7 @@ async def test_the_record_of_a_guarded_hook_does_not_grow_with_its_calls(
     guarded = hook.guarded(max_credits=50)
     for _ in range(3):
         await settled(guarded.scrape({"url": PAGE, **CHEAP}))
-    (entry,) = store.get("webdata_credits")["settled"].values()
+    (entry,) = store.get(KEY)["credits"]["settled"].values()
     assert entry["by_operation"] == {"scrape": 3}
     await settled(guarded.close())
 

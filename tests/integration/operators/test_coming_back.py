@@ -17,7 +17,7 @@ from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support.certificates import self_signed
-from tests.support.direct import TaskInstance, context_of
+from tests.support.direct import TaskInstance, context_of, postponed
 from tests.support.fault_server import FaultServer, Step, answer
 from tests.support.ports import free_port
 from tests.support.service import connection_text
@@ -98,11 +98,6 @@ def point_to(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, retry_budget=0))
 
 
-def ago(minutes: float) -> TaskInstance:
-    """Return the task of an attempt that was first rescheduled some minutes ago."""
-    return TaskInstance(first_reschedule=datetime.now(timezone.utc) - timedelta(minutes=minutes))
-
-
 @pytest.mark.rule("transport")
 def test_a_dead_service_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """For one hour without a retry, with growing pauses, as nothing was sent; then the error is the task's."""
@@ -112,15 +107,13 @@ def test_a_dead_service_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime.now(timezone.utc)
     for minutes, least in ((0, 30), (5, 300), (40, 600)):
         with pytest.raises(AirflowRescheduleException) as later:
-            task.execute(
-                context_of(ago(minutes) if minutes else TaskInstance(), task_reschedule_count=minutes)
-            )
+            task.execute(postponed(60 * minutes, 9) if minutes else context_of(TaskInstance()))
         assert later.value.reschedule_date >= now + timedelta(seconds=least), minutes
     with pytest.raises(TransportError):
-        task.execute(context_of(ago(59), task_reschedule_count=9))
+        task.execute(postponed(60 * 59, 9))
     patient = WebDataScrapeOperator(task_id="t", url=page, rate_limit_timeout=timedelta(hours=2))
     with pytest.raises(AirflowRescheduleException):
-        patient.execute(context_of(ago(59), task_reschedule_count=9))
+        patient.execute(postponed(60 * 59, 9))
 
 
 def test_an_unknown_host_fails_immediately(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +127,7 @@ def test_an_unknown_host_fails_immediately(monkeypatch: pytest.MonkeyPatch) -> N
         task.execute(context_of(TaskInstance()))
     assert isinstance(failure.value, AirflowFailException) or failure.value.verdict == "never"
     with pytest.raises(AirflowRescheduleException):
-        task.execute(context_of(ago(5), task_reschedule_count=1))
+        task.execute(postponed(300))
 
 
 def test_a_refused_certificate_fails_immediately(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

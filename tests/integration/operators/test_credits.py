@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Callable
-from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,9 +26,10 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.runs.failures import CreditLimitError
 from airflow_provider_webdata.runs.jobs import start
+from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from tests.support import direct
-from tests.support.direct import StateStore, TaskInstance, accept, context_of, killed_in_a_call
+from tests.support.direct import KilledError, StateStore, TaskInstance, accept, context_of, killed_in_a_call
 from tests.support.job_service import JobService
 from tests.support.metrics import recording
 from tests.support.pdf import pdf as pdf_of
@@ -251,7 +251,7 @@ def test_a_job_that_is_found_again_is_saved(here: SandboxServer) -> None:
 
 @pytest.mark.parametrize(
     ("fault", "attempts"),
-    [("drop_after_work", [(3, 0, 0)]), ("drop", [(0, 0, 1), (3, 0, 0)])],
+    [("drop_after_work", [(0, 0, 1)]), ("drop", [(0, 0, 1), (3, 0, 0)])],
     ids=["the answer was lost", "the request never came, and the next attempt sent it again"],
 )
 def test_a_job_that_the_attempt_itself_started_is_not_saved(
@@ -260,7 +260,6 @@ def test_a_job_that_the_attempt_itself_started_is_not_saved(
     fault: str,
     attempts: list[tuple[float, float, int]],
 ) -> None:
-    monkeypatch.setattr(start, "LISTED_AFTER", timedelta(0))
     # The service does not lag here.
     for name in ("until_found", "until_visible"):
         monkeypatch.setattr(start, name, partial(getattr(start, name), replica_wait=0.0))
@@ -356,23 +355,16 @@ def test_a_search_of_a_killed_batch_counts_while_no_other_is_affordable(here: Sa
     assert len(here.control.requests()) == 1
 
 
-@pytest.mark.parametrize(
-    ("name", "limit", "used"), [("crawl", 5, 5), ("batch_scrape", 10, 10), ("interact", 5, 4)]
-)
-def test_what_a_killed_attempt_started_counts_with_its_cost(
-    here: SandboxServer, task: Any, monkeypatch: pytest.MonkeyPatch, name: str, limit: float, used: float
-) -> None:
-    """The next attempt finds it, and learns what it cost."""
-    monkeypatch.setattr(start, "LISTED_AFTER", timedelta(0))
-    operator, arguments, *_ = CALLS[name]
+def test_a_session_of_a_killed_attempt_counts_with_its_cost(here: SandboxServer, task: Any) -> None:
+    """The next attempt closes it, and learns what it cost."""
+    operator, arguments, *_ = CALLS["interact"]
     store = StateStore()
-    killed(task(operator, arguments, credit_limit=limit), store, 1)
-    before = Ledger(context_of(TaskInstance(max_tries=5), store), limit=limit)
-    assert (before.spent, before.to_wire()["unknown"]) == (limit if name != "interact" else 3, 1)
-    xcom = attempt(task(operator, arguments, credit_limit=limit), store, 2, max_tries=5)
-    assert ("failed" in xcom, xcom["credits"]["used"]) == (False, used)
-    assert xcom["credits"]["unknown"] == 0
-    assert Ledger(context_of(TaskInstance(max_tries=5), store), limit=limit).spent == used
+    killed(task(operator, arguments, credit_limit=5), store, 1)
+    before = Ledger(context_of(TaskInstance(max_tries=5), store), limit=5)
+    assert (before.spent, before.to_wire()["unknown"]) == (3, 1)
+    xcom = attempt(task(operator, arguments, credit_limit=5), store, 2, max_tries=5)
+    assert ("failed" in xcom, xcom["credits"]["used"], xcom["credits"]["unknown"]) == (False, 4, 0)
+    assert Ledger(context_of(TaskInstance(max_tries=5), store), limit=5).spent == 4
 
 
 FAILURES: dict[str, tuple[Any, dict[str, Any], str | None, float, int, str]] = {
@@ -478,7 +470,7 @@ def test_a_job_that_failed_counts_too(jobs: JobService, connect: Any) -> None:
 
 
 def test_a_job_that_a_killed_attempt_started_and_that_failed_counts_too(
-    jobs: JobService, connect: Any
+    jobs: JobService, connect: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connect(jobs, retry_budget=0)
     store = StateStore()
@@ -486,7 +478,13 @@ def test_a_job_that_a_killed_attempt_started_and_that_failed_counts_too(
     def crawl() -> WebDataCrawlOperator:
         return WebDataCrawlOperator(task_id="t", url="https://a.example/", deferrable=False, poll_interval=1)
 
-    killed(crawl(), store, 1)
+    def die(*_: Any) -> None:
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(JobRun, "_wait", die)
+        with pytest.raises(KilledError):
+            crawl().execute(context_of(TaskInstance(1, 5), store))
     (lost,) = jobs.jobs.values()
     lost.update(status="failed", error="no", creditsUsed=3, total=3, completed=3, data=[], looks=-9)
     jobs.ends_as = {"status": "completed", "creditsUsed": 4, "total": 4, "completed": 4, "data": []}

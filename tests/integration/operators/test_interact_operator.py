@@ -309,7 +309,7 @@ def test_a_retry_closes_what_a_crashed_try_left(here, is_cleared):
     assert states(here) == ["destroyed", "destroyed"]
     # Nothing of the sessions is left but what they cost, that of the crashed try included.
     assert "started" not in store.get(KEY)
-    assert len(store.get("webdata_credits")["settled"]) == 2
+    assert len(store.get(KEY)["credits"]["settled"]) == 2
 
 
 def runs_code(here):

@@ -23,6 +23,7 @@ from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.runs.money import paid_records as paid_records
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.publication import Publication
+from airflow_provider_webdata.states.task_record import KEY
 from tests.support.direct import StateStore, TaskInstance, accept, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
@@ -230,7 +231,7 @@ def test_the_next_attempt_delivers_it_and_leaves_nothing(attempt, serve, tmp_pat
     assert value["count"] == 1
     assert len(service.requests) == 1
     assert {path.name for path in tmp_path.iterdir()} == {"x.jsonl", "report.html"}
-    assert store is None or [*store.values] == ["webdata_credits"]
+    assert store is None or [*store.values] == [KEY]
 
 
 @pytest.mark.parametrize(
@@ -249,7 +250,7 @@ def test_a_changed_request_is_another(attempt, serve, tmp_path, changed, store):
     attempt(search(tmp_path, **changed), service, 2, place)
     assert len(service.requests) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["x.jsonl"]
-    assert place is None or [*place.values] == ["webdata_credits"]
+    assert place is None or [*place.values] == [KEY]
 
 
 @pytest.mark.parametrize("store", [True, False])
@@ -298,7 +299,7 @@ def test_an_answer_that_cannot_be_kept_fails_for_good(serve, tmp_path, monkeypat
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url))
     ti = TaskInstance()
     with pytest.raises(AirflowFailException, match=r"(?s)File exists.* XCom 'unpublished'"):
-        search(tmp_path / "found").execute(context_of(ti))
+        search(tmp_path / "found").execute(context_of(ti, None))
     assert ti.xcom["unpublished"] == ANSWERS["Search"]
 
 
@@ -336,8 +337,8 @@ def test_a_killed_attempt_has_kept_its_answer(attempt, serve, tmp_path, monkeypa
     store.values = left
     attempt(operator(), service, 2, store)
     assert len(service.requests) == 1
-    assert store.values.keys() == {"webdata_credits"}
-    (entry,) = store.get("webdata_credits")["settled"].values()
+    assert store.values.keys() == {KEY}
+    (entry,) = store.get(KEY)["credits"]["settled"].values()
     assert entry["by_operation"] == {"search": 2}
 
 
@@ -360,9 +361,7 @@ def test_a_response_that_a_killed_attempt_could_not_keep_is_billed_and_counted_a
     store.values = left
     attempt(task("Map", tmp_path), service, 2, store)
     assert len(service.requests) == 2
-    assert (
-        sum(entry["by_operation"]["map"] for entry in store.get("webdata_credits")["settled"].values()) == 2
-    )
+    assert sum(entry["by_operation"]["map"] for entry in store.get(KEY)["credits"]["settled"].values()) == 2
 
 
 @pytest.mark.parametrize(
@@ -380,7 +379,7 @@ def test_a_result_that_airflow_did_not_store_is_published_again(attempt, serve, 
     assert attempt(operator(), service, 2, store, stored=False) == value
     assert attempt(operator(), service, 3, store) == value
     assert len(service.requests) == 1
-    assert [*store.values] == ["webdata_credits"]
+    assert [*store.values] == [KEY]
     assert [path.name for path in (tmp_path / "file").iterdir()] == (["x.jsonl"] if options else [])
     attempt(operator(), service, 4, store)
     assert len(service.requests) == 2
@@ -428,7 +427,7 @@ def test_a_batch_search_that_nothing_keeps_is_not_made_again(monkeypatch):
     ti = TaskInstance(max_tries=2)
     operator = WebDataBatchSearchOperator(task_id="t", queries=["a", "b", "c"], max_concurrency=1)
     with pytest.raises(AirflowFailException, match="it would be billed for all searches again: set save_to="):
-        operator.execute(context_of(ti))
+        operator.execute(context_of(ti, None))
     server.close()
     assert ti.xcom["return_value"]["done"] == 2
     assert len(server.requests) == 3

@@ -16,7 +16,7 @@ from airflow_provider_webdata.options import Quality
 from airflow_provider_webdata.results.files.formats import rejected_url
 from airflow_provider_webdata.results.files.paths import warn_if_relative
 from tests.support import direct
-from tests.support.direct import TaskInstance, context_of
+from tests.support.direct import TaskInstance, context_of, postponed
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import UNFETCHED, connection_text
 
@@ -279,8 +279,7 @@ RETURNS = {
 @pytest.mark.parametrize(("times", "seconds_ago", "again"), RETURNS.values(), ids=RETURNS.keys())
 def test_coming_back_ends(still_working, times, seconds_ago, again):
     """At most five times, and within 20 minutes of the first; then the error is the task's."""
-    first = datetime.datetime.now(datetime.timezone.utc) - datetime.timedelta(seconds=seconds_ago)
-    ti = TaskInstance(first_reschedule=first if times else None)
+    context = postponed(seconds_ago, times) if times else context_of(TaskInstance())
     with pytest.raises(AirflowRescheduleException if again else ProcessingContinuesError):
-        scrape().execute(context_of(ti, task_reschedule_count=times))
+        scrape().execute(context)
     assert len(still_working.requests) == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
 
 import pytest
@@ -18,7 +17,7 @@ from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.policies.retry import POLICIES_RESCHEDULE
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
-from tests.support.direct import TaskInstance, context_of
+from tests.support.direct import TaskInstance, context_of, postponed
 from tests.support.fault_server import FaultServer, answer
 from tests.support.request_fields import alias, samples
 from tests.support.service import UNFETCHED, connection_text
@@ -381,9 +380,8 @@ def test_rescheduling_is_bounded(
 ) -> None:
     connect(here, retry_budget=0)
     here.control.add_fault("status", path="/v2/search", status=status, headers={"Retry-After": "1"})
-    first = datetime.now(timezone.utc) - timedelta(seconds=seconds_ago)
     with pytest.raises(AirflowRescheduleException if again else WebDataError):
-        search(rate_limit_timeout=100).execute(context_of(TaskInstance(first_reschedule=first)))
+        search(rate_limit_timeout=100).execute(postponed(seconds_ago))
     assert ("exceed rate_limit_timeout=100 s" in log()) is not again
 
 

@@ -12,6 +12,7 @@ from pyarrow import parquet
 from pydantic import BaseModel, Field
 
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.states.task_record import KEY
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from webdata_sandbox.server import SandboxServer
@@ -137,7 +138,7 @@ def test_a_call_that_fails_by_its_results_is_made_once(here: SandboxServer) -> N
     outcome = direct.run(task, store)
     assert outcome.ended == ("failed", 1)
     assert "(WD-061)" in str(outcome.error)
-    assert [*store.values] == ["webdata_credits", "webdata_ended"]
+    assert [*store.values] == [KEY]
     assert outcome.xcom["return_value"]["validationErrors"] == ['level: breaks "type": "number"']
     assert outcome.xcom["validation"]["invalid"] == 1
     assert len(started(here, "/v2/scrape")) == 1

@@ -16,12 +16,12 @@ import pytest
 from msgspec.structs import replace
 
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.results.changes.pages import Page, RunFacts, compared, version_after
 from airflow_provider_webdata.results.changes.snapshots import Emitter, SnapshotFolder
 from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
 from airflow_provider_webdata.runs.searches.records import by_search, items_of
+from airflow_provider_webdata.states.credits import Credits, Entry, report
 from airflow_provider_webdata.states.task_record import KEY, Source, Started, TaskRecord, stored_form
 from tests.support.direct import StateStore, TaskInstance, context_of
 
@@ -74,10 +74,6 @@ def reads(number: int, place: str, damage: Any, read: Callable[..., Any], *args:
         raise AssertionError((SEED, number, str(damage)[:2000])) from error
 
 
-def credits_left(store: StateStore) -> float:
-    return Ledger(context(store), limit=9).left
-
-
 def kept(records: Callable[..., Any], *args: Any) -> list[Any]:
     return [*records(*args).read()]
 
@@ -103,6 +99,10 @@ RECORD = TaskRecord(
     ),
     wait_since=datetime(2026, 11, 24, 12, tzinfo=timezone.utc),
     wait_until=1764000000.5,
+    credits=Credits(
+        open={"/search": Entry(round="0", reserved=2, unknown=1)},
+        settled={"crawl/job": Entry(round="0", by_operation={"crawl": 2.5}, by_connection={"market": 2.5})},
+    ),
     sources={"read https://a.example/": Source("read", "https://a.example/", "t")},
 )
 SENT = replace(RECORD, phase="requested", started=replace(RECORD.started, id=None))  # type: ignore[type-var]
@@ -123,36 +123,7 @@ def test_fuzz_of_the_record(record: TaskRecord) -> None:
             SEED,
             number,
         )
-        str(memory.record)
-
-
-ENTRY: dict[str, Any] = {
-    "round": "1",
-    "reserved": 0,
-    "unknown": 0,
-    "saved": 1,
-    "by_operation": {"search": 2.5},
-    "by_format": {"page": 1},
-    "by_connection": {"market": 2.5},
-}
-
-
-def test_fuzz_of_accounts() -> None:
-    """A limit fails before a call; what is billed is counted anyway."""
-    draw = random.Random(SEED)
-    for number in range(ROUNDS):
-        store = StateStore()
-        reserved = {**ENTRY, "reserved": 2, "unknown": 1, "by_operation": {}}
-        entries = {"crawl/job": ENTRY, "unnamed/1/": ENTRY}
-        damage = damaged(
-            draw, {"open": {"/search": reserved}, "lost": {"/map": reserved}, "settled": entries}
-        )
-        store.set("webdata_credits", damage)
-        reads(number, "webdata_credits", damage, credits_left, store)
-        ledger = Ledger(context(store))
-        ledger.reserve("search", 3)
-        ledger.settle("search", 2, "search", formats={"page": 2})
-        assert ledger.to_wire()["used"] >= 2
+        report(memory.record.credits)
 
 
 ANSWER = {"key": "a", "answer": {"data": {"web": [{"title": "t"}]}}, "account": "one"}

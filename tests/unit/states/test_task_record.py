@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
+from airflow_provider_webdata.states.credits import Credits, Entry
 from airflow_provider_webdata.states.task_record import (
     Started,
     TaskRecord,
@@ -31,7 +32,7 @@ def wrong_rounds(events: tuple[Event, ...]) -> tuple[int, bool]:
     runs, pending = True, False
     for event in events:
         if isinstance(event, int):
-            lowered |= may_lower and event < retries or pending
+            lowered |= (may_lower and event < retries) or pending
             retries = event
         elif event == "clear":
             if runs:
@@ -66,7 +67,9 @@ def test_all_short_histories_of_rounds() -> None:
 
 
 def test_a_new_round_keeps_the_credits_alone() -> None:
-    stored = TaskRecord(max_tries=1, attempt=1, credits={"a": {"round": "0"}}, wait_until=5.0)
+    stored = TaskRecord(
+        max_tries=1, attempt=1, credits=Credits(settled={"a": Entry(round="0")}), wait_until=5.0
+    )
     assert begun(stored, 3, 1, 2) == TaskRecord(max_tries=3, attempt=2, round=1, credits=stored.credits)
 
 
