@@ -46,9 +46,17 @@ class TaskMemory:
     def __init__(self, context: Mapping[str, Any] | None) -> None:
         self.attempt = attempt = Attempt(context)
         self.lock = threading.RLock()
-        self.former: TaskRecord | None = None
         self.ledgers: Counter[str] = Counter()
         self._retention = RETENTION + _wait_timeout(attempt.context.get("task"))
+        self.begin()
+
+    def begin(self) -> None:
+        """Continue from the stored record.
+
+        :raises DamagedRecordError: it is damaged.
+        """
+        attempt = self.attempt
+        self.former: TaskRecord | None = None
         self._stored = self._read()
         self._record = begun(self._stored, attempt.max_tries, attempt.retries, attempt.number)
         if self._stored is not None and self._record.round != self._stored.round:

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.stored_record import Count, Epoch, Moment, Text, read_record
-from airflow_provider_webdata.states.credits import Credits, restarted
+from airflow_provider_webdata.states import credits as ledger
+from airflow_provider_webdata.states.credits import Credits
 
 KEY = "webdata"
 """The record's key in Airflow's task state store (3.3)."""
@@ -153,7 +154,7 @@ def begun(stored: TaskRecord | None, max_tries: int, retries: int, number: int) 
     """
     if stored is None:
         return TaskRecord(max_tries=max_tries, attempt=number)
-    stored = replace(stored, credits=restarted(stored.credits))
+    stored = replace(stored, credits=ledger.restarted(stored.credits))
     if not is_same_round(stored, max_tries, retries, number):
         return TaskRecord(max_tries=max_tries, attempt=number, round=stored.round + 1, credits=stored.credits)
     return stored if stored.attempt == number else replace(stored, attempt=number, postponed_at=None)

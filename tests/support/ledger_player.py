@@ -12,6 +12,7 @@ from unittest.mock import patch
 
 from airflow_provider_webdata.api.errors import CallRefusedError
 from airflow_provider_webdata.hooks import ledger as module
+from airflow_provider_webdata.hooks import task_memory
 from airflow_provider_webdata.hooks.ledger import Ledger
 from tests.support.direct import StateStore, TaskInstance, context_of
 
@@ -102,29 +103,29 @@ class Process:
         self.metric = 0.0
         store_it = self.store.set
 
-        def write(key: str, value: Any) -> None:
+        def write(key: str, value: Any, **options: Any) -> None:
             if self.fails:
                 raise OSError("no database")
-            store_it(key, value)
+            store_it(key, value, **options)
 
         self.store.set = write  # type: ignore[method-assign]
-        context = context_of(TaskInstance(), self.store)
+        context = context_of(TaskInstance(max_tries=1), self.store)
         self.ledgers = [Ledger(context, "conn", limit, call.limit, push=lambda **_: None) for call in calls]
-        self.record: Any = self.ledgers[0]._record
+        self.record: Any = self.ledgers[0]._memory
 
     @property
     def memory(self) -> Any:
-        return self.record.credits, self.record.stored
+        return self.record._record, self.record._stored
 
     def restarted(self, number: int) -> Any:
         """Return the memory of the next process, in a round."""
         self.record.attempt.max_tries = number
-        self.record.load()
+        self.record.begin()
         return self.memory
 
     def at(self, state: State) -> None:
         """Continue from a state."""
-        self.record.credits, self.record.stored = state.memory
+        self.record._record, self.record._stored = state.memory
         self.record.attempt.max_tries = state.round
         self.store.values = dict(state.store)
         self.metric, self.fails = state.metric, False
@@ -151,7 +152,11 @@ class Player:
 
         edge: list[tuple[State, tuple[Event, ...]]] = [(State(self.process.memory), ())]
         seen = {self._key(edge[0][0])}
-        with patch.object(module, "count", count), patch.multiple(module.log, warning=_mute, info=_mute):
+        with (
+            patch.object(module, "count", count),
+            patch.multiple(module.log, info=_mute),
+            patch.multiple(task_memory.log, warning=_mute),
+        ):
             for _ in range(length):
                 following = []
                 for state, history in edge:

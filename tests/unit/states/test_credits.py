@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from airflow_provider_webdata.hooks.ledger import _Record
+from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.states import credits
 from airflow_provider_webdata.states.credits import Credits, Entry
 from tests.support.ledger_player import BrokenPromiseError, Call, Player
@@ -154,7 +154,7 @@ BROKEN: dict[str, tuple[str, Callable[[Any], Any]]] = {
 def test_the_player_finds_a_call_that_is_sent_before_its_reservation_is_stored(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(_Record, "write", lambda self, credits: setattr(self, "credits", credits))
+    monkeypatch.setattr(TaskMemory, "write", TaskMemory.stage)
     with pytest.raises(BrokenPromiseError):
         Player(PLAIN, limit=3).walk(2)
 
