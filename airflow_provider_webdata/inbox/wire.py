@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import quote
+from typing import NamedTuple
+from urllib.parse import quote, unquote
 
 SECRET_HEADER = "X-WebData-Webhook-Secret"  # noqa: S105
 """Header that the service sends back with every delivery (docs/service.md#webhook-headers)."""
@@ -50,6 +51,32 @@ def delivery_url(base: str, conn_id: str, key: str | None = None) -> str:
     :param conn_id: id of the connection whose secrets the deliveries carry.
     :param key: correlation key of one wait or monitor. None: the address for manually configured webhooks.
     """
-    root = base.rstrip("/").removesuffix(INBOX_PATH)
-    url = f"{root}{INBOX_PATH}/{quote(conn_id, safe='')}"
+    url = f"{root_of(base)}{INBOX_PATH}/{quote(conn_id, safe='')}"
     return url if key is None else f"{url}/{quote(key, safe='')}"
+
+
+def root_of(base: str) -> str:
+    """Return the address of an inbox without its own path."""
+    return base.rstrip("/").removesuffix(INBOX_PATH)
+
+
+class Place(NamedTuple):
+    """The parts of a URL that receives deliveries.
+
+    :param root: address of the inbox, without its own path.
+    :param key: correlation key, if any.
+    """
+
+    root: str
+    conn_id: str
+    key: str | None
+
+
+def place_of(url: str | None) -> Place | None:
+    """Return the parts of a URL in the form of `delivery_url`, of this or another Airflow; None for any other URL."""
+    root, is_inbox, rest = (url or "").partition(f"{INBOX_PATH}/")
+    conn_id, _, key = rest.partition("/")
+    if not is_inbox or not conn_id:
+        return None
+    key = unquote(key)
+    return Place(root, unquote(conn_id), key if is_key(key) else None)
