@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import DAG
 
+from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.options import Changes
-from airflow_provider_webdata.runs.publishing.consumers import environment
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support import direct
 from tests.support.direct import StateStore

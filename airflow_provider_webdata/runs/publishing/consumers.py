@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
-
-from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.results.changes.snapshots import Emitter
 
@@ -50,20 +46,6 @@ def has_consumed(states: Collection[str | None], *, is_load: bool) -> bool:
     """
     enough = _CONSUMED if is_load else _CONSUMED | {"skipped"}
     return all(state in enough for state in states)
-
-
-def environment() -> str:
-    """Return the name of this Airflow: `[webdata] environment`, else the host of its URL, else `localhost`.
-
-    It is the same on all workers, and can be a part of a path.
-    """
-    if named := str(conf.get("webdata", "environment", fallback="") or "").strip():
-        return re.sub(r"[^\w.-]", "-", named)
-    for section, option in (("api", "base_url"), ("core", "execution_api_server_url")):
-        host = urlsplit(str(conf.get(section, option, fallback="") or "")).hostname
-        if host:
-            return host
-    return "localhost"
 
 
 def token_of(run_id: str, map_index: int) -> str:

@@ -18,6 +18,7 @@ from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment as moment_of
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
 from airflow_provider_webdata.common.xcom_keys import MISSING
+from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.hooks.task_metrics import gauge
 from airflow_provider_webdata.results.changes.content import compared_by, digest
 from airflow_provider_webdata.results.changes.found_pages import FoundPages
@@ -43,7 +44,7 @@ from airflow_provider_webdata.results.columns import CHANGES as COLUMNS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.paths import check_path, warn_if_relative
 from airflow_provider_webdata.results.files.storage import check_folder
-from airflow_provider_webdata.runs.publishing.consumers import Consumers, environment
+from airflow_provider_webdata.runs.publishing.consumers import Consumers
 from airflow_provider_webdata.runs.publishing.downstream_loads import description_of, loads_of
 from airflow_provider_webdata.runs.publishing.requested_content import request_digest
 from airflow_provider_webdata.runs.publishing.step import Step

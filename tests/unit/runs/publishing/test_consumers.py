@@ -11,7 +11,6 @@ from airflow.sdk import DAG, task, task_group, teardown
 from airflow_provider_webdata.results.changes.snapshots import Emitter
 from airflow_provider_webdata.runs.publishing.consumers import (
     Consumers,
-    environment,
     has_consumed,
     may_consume,
 )
@@ -191,16 +190,6 @@ def test_tasks_of_the_same_group_instance_consume() -> None:
     assert (emitter.tasks, emitter.map_index) == (["shop.load"], 0)
     assert found.consumed({"it": emitter}) == set()
     assert found.consumed({"it": Emitter(NIGHT, 1, emitter.tasks)}) == {"it"}
-
-
-def test_the_environment_is_that_of_the_servers_url(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert environment() == "localhost"
-    monkeypatch.setenv("AIRFLOW__CORE__EXECUTION_API_SERVER_URL", "http://api.airflow:8080/execution/")
-    assert environment() == "api.airflow"
-    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example/team")
-    assert environment() == "airflow.example"
-    monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", " production ")
-    assert environment() == "production"
 
 
 def test_states() -> None:
