@@ -166,9 +166,9 @@ def _options() -> dict[str, dict[str, Any]]:
             "default": "True",
         },
         "environment": {
-            "description": "Name of this Airflow, under which tasks store the state of `changes`; the same on all "
-            "workers. Default: the host of `[api] base_url`, else of `[core] execution_api_server_url`, else "
-            "`localhost`.",
+            "description": "Name of this Airflow, under which tasks store the state of `changes`, and mark the "
+            "monitors that they declare; the same on all workers. Default: the host of `[api] base_url`, else of "
+            "`[core] execution_api_server_url`, else `localhost`.",
             "version_added": "0.1.0",
             "type": "string",
             "example": "staging",

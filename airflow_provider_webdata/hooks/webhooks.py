@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import secrets
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
-from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url, is_key
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url, place_of, root_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -84,11 +83,10 @@ def webhook_for(
 
 def key_of(settings: ConnectionSettings, url: str | None) -> str | None:
     """Return the correlation key from the URL of a managed webhook, or None for any other URL."""
-    if not url or not settings.webhook.url:
+    place = place_of(url)
+    if place is None or not settings.webhook.url:
         return None
-    managed = delivery_url(settings.webhook.url, settings.conn_id) + "/"
-    key = unquote(url.removeprefix(managed)) if url.startswith(managed) else ""
-    return key if is_key(key) else None
+    return place.key if place[:2] == (root_of(settings.webhook.url), settings.conn_id) else None
 
 
 def inbox_url(settings: ConnectionSettings) -> str:

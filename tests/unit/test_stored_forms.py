@@ -57,7 +57,6 @@ RECORDS: dict[str, type] = {
     "webdata_credits": Credits,
     "webdata_ended": _Ended,
     "webdata_job": StartState,
-    "webdata_monitor": _IntentState,
     "webdata_provider": FailedCalls,
     "webdata_session": _IntentState,
     "webdata_wait": _WaitState,

@@ -31,6 +31,7 @@ class WebDataCreateMonitorOperator(
         own=(
             "if_exists",
             "monitor_id",
+            "adopt",
             "max_credits_per_month",
             "allow_unlimited_crawl",
             "attach_webhook",
@@ -49,20 +50,21 @@ class WebDataCreateMonitorOperator(
 ):
     """Declare a monitor. Idempotent: runs one after another leave one monitor.
 
-    The monitor is identified by its name, which the service does not keep unique: two monitors with the same name are
-    an error that contains both ids, unless `monitor_id` selects one. All arguments up to `webhook` are templated fields
-    of POST /v2/monitor. Omitted fields are not sent and not compared with the stored monitor.
+    The task finds its monitor in the service's list: by the mark that it leaves in the monitor's webhook (environment,
+    DAG, task, and declared name), otherwise by the name. A monitor that was renamed in the service's dashboard is
+    found by its mark, and named as declared again. A monitor of another task or another Airflow is refused without
+    `adopt`. A monitor without a managed webhook has no mark: only its name identifies it. All arguments up to
+    `webhook` are templated fields of POST /v2/monitor. Omitted fields are not sent and not compared with the stored
+    monitor.
 
     The task compares the existing monitor with the declared one and patches only differences. Targets keep their ids
     and therefore their history. Values that the service normalizes or adds are not differences.
     `airflow_provider_webdata.api.monitor_diff.monitor_changes` documents how a text schedule is compared with the
     stored cron.
 
-    A retry after a crash or a lost response finds the monitor of the first attempt: by its id from Airflow's task state
-    store (3.3), otherwise by its name, with repeated lookups because the service's list lags behind. With
-    `if_exists="create"`, the name alone is not sufficient: the task uses the monitor with this name that did not exist
-    before the first attempt (3.3), or that was created with the declared content since the start of the DAG run (3.2).
-    Mapped tasks that create monitors at the same time should give them different names.
+    A retry after a crash or a lost response finds the monitor of the first attempt. It repeats the lookup for up to
+    `replica_wait`, because the service's list lags behind; with a longer lag, the monitor is created twice, and the
+    next run fails and lists both ids. Mapped tasks must have different names.
 
     If the connection has a public webhook URL and a secret, the monitor reports to this Airflow's inbox, unless
     `webhook` is given. The key in its webhook URL stays the same for the lifetime of the monitor.
@@ -82,16 +84,18 @@ class WebDataCreateMonitorOperator(
     :param notification: recipients of notifications: `email` with `enabled`, `includeDiffs`, `recipients`; `slack`.
     :param retention_days: retention in days, 1 to 365. Default: 30.
     :param webhook: endpoint that receives page and check events: `url`, `events`, `headers`, `metadata`.
-    :param if_exists: `update`, `reuse`, or fail with an `error` if the monitor exists, or `create` another one for each
-        DAG run. `update` (default) patches the differences; `reuse` returns the monitor unchanged.
-    :param monitor_id: UUID of the existing monitor, for `update` and `reuse` (templated).
+    :param if_exists: `update` (default) patches what differs in an existing monitor; `reuse` returns it unchanged.
+    :param monitor_id: UUID of the existing monitor (templated).
+    :param adopt: take over a monitor that another task or another Airflow declares, so that it reports to this Airflow.
+        The other task is then refused: remove its declaration, and set `adopt` once.
     :param max_credits_per_month: fail if the service estimates more (templated). The task then deletes a monitor that
-        it created, and restores the previous values of a monitor that it updated.
+        it created, restores the previous values of a monitor that it updated, and after an attempt that died or lost
+        a response, pauses it.
     :param allow_unlimited_crawl: accept a crawl target without `crawlOptions.limit`, for which the service reserves
         10,000 credits per check.
     :param attach_webhook: make the monitor report to this Airflow. None (default): if the connection has a webhook URL,
         the inbox answers, `webhook` is not given, and the monitor has no other webhook. True: fail if the connection
-        has no webhook URL, and replace another webhook of the monitor. False: never.
+        has no webhook URL, and replace a webhook that reports to no Airflow. False: never.
     :param webhook_events: events to report to this Airflow: `monitor.check.completed` (default), `monitor.page`.
     :param wait_for_completion: whether to wait until a check has ended and return it.
     :param deferrable: whether to wait in the triggerer, without occupying a worker slot. Default: Airflow's
@@ -133,8 +137,9 @@ class WebDataCreateMonitorOperator(
         retention_days: int | str | None = None,
         webhook: Mapping[str, Any] | str | None = None,
         # end of fields
-        if_exists: Literal["update", "reuse", "error", "create"] = "update",
+        if_exists: Literal["update", "reuse"] = "update",
         monitor_id: str | None = None,
+        adopt: bool = False,
         max_credits_per_month: float | str | None = None,
         allow_unlimited_crawl: bool = False,
         attach_webhook: bool | None = None,
@@ -163,6 +168,7 @@ class WebDataCreateMonitorOperator(
         # end of fields
         self.if_exists = if_exists
         self.monitor_id = monitor_id
+        self.adopt = adopt
         self.max_credits_per_month = max_credits_per_month
         self.allow_unlimited_crawl = allow_unlimited_crawl
         self.attach_webhook = attach_webhook
@@ -181,12 +187,7 @@ class WebDataCreateMonitorOperator(
     def _check_values(self) -> None:
         """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
         super()._check_values()
-        one_of("if_exists", self.if_exists, ("update", "reuse", "error", "create"))
-        if self.monitor_id is not None and self.if_exists in {"error", "create"}:
-            raise ArgumentError(
-                f"monitor_id selects an existing monitor and cannot be combined with if_exists={self.if_exists!r}; "
-                "remove one of them"
-            )
+        one_of("if_exists", self.if_exists, ("update", "reuse"))
         if self.attach_webhook and self.webhook is not None:
             raise ArgumentError(
                 "attach_webhook=True attaches the managed webhook; omit webhook or attach_webhook"

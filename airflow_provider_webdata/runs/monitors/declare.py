@@ -1,9 +1,10 @@
-"""A declared monitor: found, created, or updated, once for all attempts of the task."""
+"""A declared monitor: found, created, or updated."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.endpoints import CREATE_MONITOR
@@ -13,14 +14,24 @@ from airflow_provider_webdata.api.monitor_diff import monitor_changes, previous_
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.common.xcom_keys import APPLIED_SCHEDULE
+from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorCostError, MonitorMissingError
-from airflow_provider_webdata.runs.intent import Intent, may_have_acted
-from airflow_provider_webdata.runs.managed_webhook import DECLARED_BY, ManagedWebhook, origin_of
+from airflow_provider_webdata.runs.intent import may_have_acted
+from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.runs.monitors.check import CheckRun
-from airflow_provider_webdata.runs.monitors.lookup import monitors_named, only_one, visible_monitor
+from airflow_provider_webdata.runs.monitors.lookup import visible_monitor
 from airflow_provider_webdata.runs.replica import until_found
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, checked_request
 from airflow_provider_webdata.states.check_arguments import checked_events
+from airflow_provider_webdata.states.monitor_decision import (
+    Declared,
+    Listed,
+    Mark,
+    Refuse,
+    Reporter,
+    Use,
+    decide,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,12 +46,14 @@ class Declaration:
 
     :param request: the documented fields.
     :param extra: fields merged into the request unchecked.
-    :param managed_webhook: the webhook if the author sets none.
+    :param mark: the mark of the declaration.
+    :param webhook: the managed webhook, if the author sets no other.
     """
 
     request: MonitorCreateRequest
     extra: Mapping[str, Any]
-    managed_webhook: ManagedWebhook | None
+    mark: Mark
+    webhook: ManagedWebhook | None
 
     @property
     def wire(self) -> dict[str, Any]:
@@ -48,9 +61,10 @@ class Declaration:
         return {**self.request.to_wire(), **self.extra}
 
     @property
-    def name(self) -> str:
-        """The monitor's name."""
-        return str(self.wire["name"])
+    def url(self) -> str | None:
+        """URL of the author's own webhook."""
+        webhook = self.wire.get("webhook")
+        return webhook.get("url") if isinstance(webhook, dict) else webhook
 
     @property
     def schedule_text(self) -> str | None:
@@ -58,14 +72,15 @@ class Declaration:
         schedule = self.wire["schedule"]
         return schedule.get("text") if isinstance(schedule, dict) else None
 
+    @cached_property
     def added(self) -> dict[str, Any]:
-        """Return the additional fields of the create request."""
-        webhook = self.managed_webhook.new() if self.managed_webhook else None
+        """The additional fields of the create request."""
+        webhook = self.webhook.new() if self.webhook else None
         return {**self.extra, **({"webhook": webhook} if webhook else {})}
 
-    def of(self, monitor: Monitor) -> dict[str, Any]:
-        """Return the desired state of an existing monitor, in wire form: a managed webhook keeps its key."""
-        webhook = self.managed_webhook.of(monitor) if self.managed_webhook else None
+    def of(self, use: Use) -> dict[str, Any]:
+        """Return the desired state of an existing monitor, in wire form."""
+        webhook = self.webhook.kept(use.key) if self.webhook and use.reports else None
         return {**self.wire, **({"webhook": webhook} if webhook else {})}
 
 
@@ -73,7 +88,7 @@ class Declaration:
 class DeclarationResult:
     """The outcome for a declared monitor.
 
-    :param created: True if this task created it, in this attempt or an earlier one.
+    :param created: True if this attempt created it.
     :param restore: update that undoes this attempt's changes, if any.
     :param lost: fields that cannot be restored.
     """
@@ -88,6 +103,7 @@ class DeclareMonitorRun(CheckRun):
     """One attempt of a task that declares a monitor."""
 
     task: WebDataCreateMonitorOperator
+    _has_lost_response = False
 
     def call(self) -> Any:
         """Create or update the monitor; return it, or the awaited check."""
@@ -98,32 +114,31 @@ class DeclareMonitorRun(CheckRun):
         if not self.task.allow_unlimited_crawl:
             _refuse_unlimited_crawls(request)
         extra = checked_extra_body(self.task, CREATE_MONITOR.label) or {}
-        declared = Declaration(request, extra, self._managed_webhook(request, extra))
-
-        intent = Intent(self.context, "webdata_monitor")
-        outcome = self._existing_monitor(declared, intent) or self._created_monitor(declared, intent)
+        mark = self._mark(str(extra.get("name", request.name)))
+        declared = Declaration(request, extra, mark, self._managed_webhook(request, extra, mark))
+        outcome = self._outcome(declared)
         if limit is not None:
-            self._hold_credit_limit(outcome, limit, intent)
+            self._hold_credit_limit(outcome, limit)
         self._remember_schedule(declared, outcome.monitor)
         return self._answer(outcome.monitor)
 
+    def _mark(self, name: str) -> Mark:
+        ti = self.context.get("ti")
+        dag_id, task_id = ("", "") if ti is None else (str(ti.dag_id), str(ti.task_id))
+        return Mark(environment(), dag_id, task_id, name.strip())
+
     def _managed_webhook(
-        self, request: MonitorCreateRequest, extra: Mapping[str, Any]
+        self, request: MonitorCreateRequest, extra: Mapping[str, Any], mark: Mark
     ) -> ManagedWebhook | None:
-        if request.webhook is None and "webhook" not in extra:
-            origin = origin_of(self.context, DECLARED_BY)
-            managed = ManagedWebhook(
-                self.hook.get_settings(),
-                self.task.attach_webhook,
-                checked_events(self.task.webhook_events),
-                origin,
-                monitor_name=str(extra.get("name", request.name)),
-            )
-            # Reports missing connection fields before any request.
-            return managed if managed.new() else None
-        if self.task.attach_webhook:
-            self.refuse("attach_webhook=True and webhook are mutually exclusive; remove one of them")
-        return None
+        if request.webhook is not None or "webhook" in extra:
+            if self.task.attach_webhook:
+                self.refuse("attach_webhook=True and webhook are mutually exclusive; remove one of them")
+            return None
+        events = checked_events(self.task.webhook_events)
+        managed = ManagedWebhook(self.hook.get_settings(), self.task.attach_webhook, events, mark.metadata)
+        # Reports missing connection fields before any request.
+        managed.new()
+        return managed
 
     def _answer(self, monitor: Monitor) -> Any:
         self.task._webdata_page = monitor_page(self.task.webdata_conn_id, monitor.id)
@@ -145,63 +160,59 @@ class DeclareMonitorRun(CheckRun):
         if text is not None and self.task.if_exists != "reuse":
             self.push(**{APPLIED_SCHEDULE: {"text": text, "cron": cron_of(monitor)}})
 
-    def _existing_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult | None:
-        """Return the existing monitor, updated to the declaration, or None if it must be created."""
-        wait = self.task.replica_wait
-        if self.task.monitor_id:
-            monitor = visible_monitor(self.hook, self.task.monitor_id, wait)
+    def _outcome(self, declared: Declaration) -> DeclarationResult:
+        found = self._found(declared)
+        if found is None and self._is_retry:
+            # An earlier attempt may have created it.
+            found = until_found(lambda: self._found(declared), self.task.replica_wait)
+        return self._in_step(declared, *found) if found else self._created(declared)
+
+    @property
+    def _is_retry(self) -> bool:
+        return self.attempt.number > self.attempt.first
+
+    def _found(self, declared: Declaration) -> tuple[Monitor, Use] | None:
+        """Return the declared monitor, by its mark or its name, or None if it must be created.
+
+        :raises MonitorConflictError: it belongs to another declaration, or there are several.
+        """
+        monitors = {monitor.id: monitor for monitor in self.hook.iter_monitors()}
+        if selected := self.task.monitor_id:
+            monitor = visible_monitor(self.hook, selected, self.task.replica_wait)
             if monitor is None:
-                self.refuse(
-                    MonitorMissingError(f"monitor_id={self.task.monitor_id!r}: the monitor does not exist")
-                )
-            return self._in_step(monitor, declared, intent)
-        if self.task.if_exists == "create" and not intent.began:
-            return None
-        if intent.started_id and (monitor := visible_monitor(self.hook, intent.started_id, wait)):
-            self.log.info("An earlier attempt created monitor %s", monitor.id)
-            return self._in_step(monitor, declared, intent, created=True)
+                self.refuse(MonitorMissingError(f"monitor_id={selected!r}: the monitor does not exist"))
+            selected = monitor.id
+            monitors[selected] = monitor
+        webhook = declared.webhook
+        facts = Declared(
+            mark=declared.mark,
+            here=Reporter(declared.mark.environment, self.hook.get_settings().webhook.url),
+            is_managed=webhook is not None and webhook.is_possible,
+            is_answered=webhook is not None and webhook.wanted,
+            replaces=self.task.attach_webhook is True,
+            url=declared.url,
+            adopt=self.task.adopt,
+            monitor_id=selected or None,
+            reuse=self.task.if_exists == "reuse",
+        )
+        self._listed = {monitor_id: monitor.name for monitor_id, monitor in monitors.items()}
+        action = decide(facts, [Listed.of(monitor) for monitor in monitors.values()])
+        if isinstance(action, Refuse):
+            raise MonitorConflictError(action.text)
+        return (monitors[action.id], action) if isinstance(action, Use) else None
 
-        def lookup() -> list[Monitor]:
-            return self._candidates(declared, intent)
-
-        found = until_found(lookup, wait) if intent.began else lookup()
-        monitor = only_one(declared.name, found or [])
-        if monitor is None:
-            return None
-        own = intent.is_own(monitor.id, monitor.created_at)
-        if own:
-            self.log.info("An earlier attempt created monitor %s", monitor.id)
-        elif self.task.if_exists == "error":
-            raise MonitorConflictError(
-                f"A monitor named {declared.name!r} already exists: {monitor.id} (if_exists='error')"
-            )
-        return self._in_step(monitor, declared, intent, created=own)
-
-    def _candidates(self, declared: Declaration, intent: Intent) -> list[Monitor]:
-        if self.task.if_exists != "create":
-            return monitors_named(self.hook, declared.name)
-        own = self._own_monitors(declared.name, intent)
-        if not intent.exists:
-            # The service may have adjusted a text schedule, so it is not comparable.
-            content = {field: value for field, value in declared.wire.items() if field != "schedule"}
-            own = [monitor for monitor in own if not monitor_changes(content, monitor.to_wire())]
-        return own[:1]
-
-    def _in_step(
-        self, monitor: Monitor, declared: Declaration, intent: Intent, *, created: bool = False
-    ) -> DeclarationResult:
-        if self.task.if_exists == "reuse" and not created:
+    def _in_step(self, declared: Declaration, monitor: Monitor, use: Use) -> DeclarationResult:
+        if self.task.if_exists == "reuse":
             self.log.info("Monitor %s exists and is used unchanged", monitor.id)
             return DeclarationResult(monitor)
-        stored, wire = monitor.to_wire(), declared.of(monitor)
+        if declared.webhook and monitor.webhook and not use.reports and self.task.attach_webhook is None:
+            self._warn_of_webhook(monitor, declared.webhook)
+        stored, wire = monitor.to_wire(), declared.of(use)
         changes = monitor_changes(wire, stored, self._applied_schedule(declared))
         if not changes:
             self.log.info("Monitor %s matches the declaration", monitor.id)
-            return DeclarationResult(monitor, created)
+            return DeclarationResult(monitor)
         self.log.info("Monitor %s differs in %s; updating it", monitor.id, ", ".join(changes.fields))
-        if not created:
-            # If this attempt dies before it checks the cost, the next one sees no change.
-            intent.begin({monitor.id}, monitor_id=monitor.id)
         updated = self.hook.update_monitor(monitor.id, extra_body=changes.patch)
         schedule = {"text": declared.schedule_text, "cron": cron_of(updated)}
         if left := monitor_changes(wire, updated.to_wire(), schedule):
@@ -211,63 +222,62 @@ class DeclareMonitorRun(CheckRun):
                 ", ".join(left.fields),
             )
         restore, lost = previous_values(changes.patch, stored)
-        return DeclarationResult(updated, created, restore, lost)
+        return DeclarationResult(updated, restore=restore, lost=lost)
 
-    def _created_monitor(self, declared: Declaration, intent: Intent) -> DeclarationResult:
-        """Create the monitor; find it if the response was lost."""
-        name = declared.name
-        known = (
-            {monitor.id for monitor in monitors_named(self.hook, name)}
-            if self.task.if_exists == "create"
-            else set()
+    def _warn_of_webhook(self, monitor: Monitor, webhook: ManagedWebhook) -> None:
+        if not webhook.is_possible:
+            self.log.warning(
+                "Monitor %s has a webhook, which the service cannot remove. The connection has no Webhook URL with a "
+                "secret, so its checks are not reported here",
+                monitor.id,
+            )
+            return
+        self.log.warning(
+            "Monitor %s reports to an address other than this Airflow's inbox; its webhook is unchanged",
+            monitor.id,
         )
-        missing = self._missing_monitor(intent)
-        intent.begin(known)
+        self.log.warning(
+            "Set attach_webhook=True to replace it, or attach_webhook=False to silence this warning"
+        )
+
+    def _created(self, declared: Declaration) -> DeclarationResult:
+        """Create the monitor; find it if the response was lost."""
+        former = self._former_monitor()
         try:
-            monitor = self.hook.create_monitor(declared.request, extra_body=declared.added())
+            monitor = self.hook.create_monitor(declared.request, extra_body=declared.added)
         except WebDataError as error:
             if not may_have_acted(error):
-                intent.forget()
                 raise
             self.log.warning("%s. Checking whether the monitor was created anyway", error.brief())
-            found = until_found(lambda: self._own_monitors(name, intent), self.task.replica_wait)
-            if not found:
+            self._has_lost_response = True
+            found = until_found(lambda: self._found(declared), self.task.replica_wait)
+            if found is None:
                 raise
-            monitor = found[0]
-        intent.started(monitor.id)
+            return self._in_step(declared, *found)
         self.log.info("Created monitor %s, next run at %s", monitor.id, monitor.next_run_at)
-        if missing:
-            self.log.warning("%s. Monitor %s replaces it", missing, monitor.id)
+        if former:
+            self.log.warning("%s. Monitor %s replaces it", former, monitor.id)
         return DeclarationResult(monitor, created=True)
 
-    def _missing_monitor(self, intent: Intent) -> str:
-        """Return what happened to the monitor of an earlier run or attempt, if this task must create it again."""
+    def _former_monitor(self) -> str:
+        """Return what happened to the monitor of an earlier run, if this task must create it again."""
         ti = self.context.get("ti")
-        if ti is None or self.task.if_exists == "create":
+        if ti is None:
             return ""
-        earlier = intent.started_id or ti.xcom_pull(
-            key="monitor_id", include_prior_dates=True, map_indexes=ti.map_index
-        )
+        earlier = ti.xcom_pull(key="monitor_id", include_prior_dates=True, map_indexes=ti.map_index)
         if not isinstance(earlier, str):
             return ""
-        if (monitor := visible_monitor(self.hook, earlier, 0)) is None:
+        if earlier not in self._listed:
             return (
                 f"Monitor {earlier}, which this task declared earlier, does not exist: it may have been deleted, and "
                 "pages were not checked since"
             )
         return (
-            f"Monitor {earlier}, which this task declared earlier, is named {monitor.name!r}. It continues: delete it "
-            "if you have renamed it in the DAG"
+            f"Monitor {earlier}, which this task declared earlier, is named {self._listed[earlier]!r}. It continues: "
+            "delete it if you have renamed it in the DAG"
         )
 
-    def _own_monitors(self, name: str, intent: Intent) -> list[Monitor]:
-        return [
-            monitor
-            for monitor in monitors_named(self.hook, name)
-            if intent.is_own(monitor.id, monitor.created_at)
-        ]
-
-    def _hold_credit_limit(self, outcome: DeclarationResult, limit: float, intent: Intent) -> None:
+    def _hold_credit_limit(self, outcome: DeclarationResult, limit: float) -> None:
         """Undo the changes and fail the task if the monitor's estimated cost exceeds the limit."""
         monitor = outcome.monitor
         estimate = known_credits(monitor.estimated_credits_per_month)
@@ -280,7 +290,7 @@ class DeclareMonitorRun(CheckRun):
         if estimate <= limit:
             return
         try:
-            done = self._undo(outcome, intent)
+            done = self._undo(outcome)
         except WebDataError:
             self.log.error(
                 "Monitor %s could not be changed back and continues, at an estimated %s credits per month",
@@ -293,35 +303,24 @@ class DeclareMonitorRun(CheckRun):
             f"max_credits_per_month={credits_text(limit)}; {done}"
         )
 
-    def _undo(self, outcome: DeclarationResult, intent: Intent) -> str:
-        """Undo the changes of all attempts, and return what was done."""
+    def _undo(self, outcome: DeclarationResult) -> str:
+        """Undo what this attempt did, and return what was done."""
         monitor = outcome.monitor
-        if outcome.created and intent.started_id == monitor.id:
+        if outcome.created:
             # A repeated deletion, whose first response was lost, finds no monitor.
             with suppress(NotFoundError):
                 self.hook.delete_monitor(monitor.id)
-            intent.forget()
             return "the task deleted it"
         if outcome.restore is not None:
             if outcome.restore:
                 self.hook.update_monitor(monitor.id, extra_body=outcome.restore)
-            intent.forget()
             lost = (
                 f", except {', '.join(outcome.lost)}, which the service cannot remove" if outcome.lost else ""
             )
             return f"the task restored its previous values{lost}"
-        reason = ""
-        if outcome.created:
-            # Without a record of its id, it may be another's.
-            reason = "may have created it"
-        elif intent.record.monitor_id == monitor.id:
-            # Its previous values may contain secrets, so they are not recorded.
-            reason = "changed it and did not restore its previous values"
-        if reason:
+        if self._is_retry or self._has_lost_response:
             self.hook.update_monitor(monitor.id, extra_body={"status": "paused"})
-            return f"the task paused it, because an earlier attempt {reason}"
-        if intent.began and not intent.is_lasting:
-            return "this attempt did not change it, but an earlier one may have"
+            return "the task paused it, because an earlier attempt may have created or changed it"
         return "it is unchanged"
 
     def _applied_schedule(self, declared: Declaration) -> Mapping[str, Any] | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.monitor import (
     WebDataCreateMonitorOperator,
     WebDataRunMonitorOperator,
@@ -15,6 +16,7 @@ from airflow_provider_webdata.operators.monitor import (
 from tests.support import direct
 from tests.support.direct import Outcome, StateStore
 from tests.support.inbox_server import InboxServer
+from tests.support.service import connection_text
 from webdata_sandbox.server import SandboxServer
 
 TARGETS = [{"type": "scrape", "urls": ["https://example.com/"]}]
@@ -23,6 +25,7 @@ SIGNED_ONLY = {"webhook_url": "https://hooks.example/airflow", "signing_secret":
 OURS = re.compile(r"https://hooks\.example/airflow/webdata/inbox/webdata_default/([\w-]{32})")
 HEADERS = {"X-WebData-Webhook-Secret": "hush-secret"}
 FOREIGN = {"url": "https://elsewhere.example/hook", "headers": {"X-Key": "hush-foreign"}}
+LAPTOP = {"webhook_url": "https://laptop.example", "webhook_secret": "hush-secret"}
 OTHER_AIRFLOW = {
     "url": "https://staging.example/webdata/inbox/webdata_default/k",
     "headers": {"X-WebData-Webhook-Secret": "hush-staging"},
@@ -43,7 +46,9 @@ def keep(here: SandboxServer, connect: Any, inbox_url: str) -> Any:
     def run(extra: dict[str, str] | None = None, **arguments: Any) -> Outcome:
         connect(here, **{"inbox_url": inbox_url, **(extra or {})})
         given = {"name": "prices", "schedule": {"cron": "0 * * * *"}, "targets": TARGETS, **arguments}
-        return direct.run(WebDataCreateMonitorOperator(task_id="keep", retries=2, **given), StateStore())
+        return direct.run(
+            WebDataCreateMonitorOperator(**{"task_id": "keep", "retries": 2, **given}), StateStore()
+        )
 
     return run
 
@@ -83,7 +88,7 @@ def test_attached_by_itself(run_dag: Any, sandbox: SandboxServer, inbox_url: str
     assert stored["events"] == ["monitor.check.completed"]
     assert stored["metadata"]["task_id"] == "keep"
     assert stored["metadata"]["monitor"] == "prices"
-    assert set(stored["metadata"]) == {"dag_id", "task_id", "monitor"}
+    assert set(stored["metadata"]) == {"environment", "dag_id", "task_id", "monitor"}
     assert "hush" not in done.log
     assert "hush" not in str(done.run)
     assert done.xcom["keep.return_value"]["webhook"]["url"] == stored["url"]
@@ -145,27 +150,130 @@ def test_added_to_a_monitor_without_one(keep: Any, here: SandboxServer) -> None:
 
 
 @pytest.mark.rule("monitor-webhook-stays")
-@pytest.mark.parametrize(
-    ("theirs", "attach", "ours"),
-    [
-        (FOREIGN, None, False),
-        (FOREIGN, True, True),
-        (OTHER_AIRFLOW, None, False),
-        (OTHER_AIRFLOW, False, False),
-        (OTHER_AIRFLOW, True, True),
-    ],
-)
+@pytest.mark.parametrize(("attach", "ours"), [(None, False), (True, True)])
 def test_a_webhook_of_somebody_else(
-    keep: Any, here: SandboxServer, log: Any, theirs: Any, attach: bool | None, ours: bool
+    keep: Any, here: SandboxServer, log: Any, attach: bool | None, ours: bool
 ) -> None:
-    """It is replaced on request only, even that of another Airflow, whose connection has the same name."""
-    keep(CAN_RECEIVE, webhook=theirs)
-    assert webhook(here)["url"] == theirs["url"]
+    """It is replaced on request only."""
+    keep(CAN_RECEIVE, webhook=FOREIGN)
     keep(CAN_RECEIVE, attach_webhook=attach)
     assert bool(OURS.fullmatch(webhook(here)["url"])) is ours
     logged = log()
     assert ("reports to an address other than" in logged) is (attach is None)
     assert "hush" not in logged
+
+
+# Whose monitor it is.
+
+
+@pytest.mark.rule("monitor-name-not-unique")
+def test_a_monitor_that_was_renamed_in_the_dashboard_is_renamed(keep: Any, here: SandboxServer) -> None:
+    first = keep(CAN_RECEIVE).value["id"]
+    with WebDataHook() as hook:
+        hook.update_monitor(first, name="renamed by a colleague")
+    again = keep(CAN_RECEIVE).value
+    assert (again["id"], again["name"]) == (first, "prices")
+    assert webhook(here)
+
+
+def test_mapped_tasks_declare_a_monitor_each(keep: Any, here: SandboxServer) -> None:
+    """Their marks differ in the name only, so one that was renamed is told from the others."""
+    ids = {name: keep(CAN_RECEIVE, name=name).value["id"] for name in ("a", "b")}
+    with WebDataHook() as hook:
+        hook.update_monitor(ids["a"], name="renamed")
+    assert {name: keep(CAN_RECEIVE, name=name).value["id"] for name in ("b", "a")} == ids
+    assert {m["name"] for m in here.control.state()["monitors"]} == {"a", "b"}
+
+
+def test_another_airflow_with_the_same_key(
+    keep: Any, here: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It changes nothing without `adopt`; with it, the first one is refused."""
+    monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", "production")
+    keep(CAN_RECEIVE)
+    here.control.clear_requests()
+    monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", "laptop")
+    for arguments in ({}, {"attach_webhook": False}, {"webhook": FOREIGN}):
+        outcome = keep(LAPTOP, **arguments)
+        assert outcome.ended == ("failed", 1)
+        text = " ".join(str(outcome.error).split())
+        assert "https://hooks.example/airflow, environment 'production'" in text
+        assert "https://laptop.example, environment 'laptop'" in text
+        assert all(word in text for word in ("another name", "adopt=True", "environment = production"))
+    assert {request["method"] for request in here.control.requests()} == {"GET"}
+    first = webhook(here)
+    assert keep(LAPTOP, adopt=True).state == "success"
+    assert webhook(here)["url"].startswith("https://laptop.example/webdata/inbox/webdata_default/")
+    assert webhook(here)["url"][-32:] != first["url"][-32:]
+    monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", "production")
+    assert "https://laptop.example" in str(keep(CAN_RECEIVE).error)
+
+
+@pytest.mark.parametrize("way", ["environment", "adopt"])
+def test_after_airflow_has_moved(
+    keep: Any, here: SandboxServer, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://old.example")
+    first = keep(CAN_RECEIVE).value["id"]
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://new.example")
+    outcome = keep(CAN_RECEIVE)
+    assert "set [webdata] environment = old.example, or adopt=True" in " ".join(str(outcome.error).split())
+    if way == "environment":
+        monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", "old.example")
+    assert keep(CAN_RECEIVE, adopt=way == "adopt").value["id"] == first
+    assert keep(CAN_RECEIVE).state == "success"
+
+
+def test_another_task_with_the_same_name(keep: Any, here: SandboxServer) -> None:
+    keep(CAN_RECEIVE)
+    here.control.clear_requests()
+    outcome = keep(CAN_RECEIVE, task_id="copy")
+    assert outcome.ended == ("failed", 1)
+    assert "belongs to task 'keep' of DAG 'd'. Use another name, or set adopt=True" in str(outcome.error)
+    assert {request["method"] for request in here.control.requests()} == {"GET"}
+
+
+def test_an_address_of_another_airflow_without_a_mark(keep: Any, here: SandboxServer) -> None:
+    """Its author has set the webhook, and may go on; a managed one is not attached."""
+    for _ in range(2):
+        assert keep(CAN_RECEIVE, webhook=OTHER_AIRFLOW).state == "success"
+    for attach in (None, True, False):
+        assert keep(CAN_RECEIVE, attach_webhook=attach).ended == ("failed", 1)
+    assert webhook(here)["url"] == OTHER_AIRFLOW["url"]
+    assert keep(CAN_RECEIVE, adopt=True).state == "success"
+    assert OURS.fullmatch(webhook(here)["url"])
+
+
+@pytest.mark.parametrize("is_running", [True, False])
+def test_deliveries_after_a_change_of_the_connection(
+    keep: Any, here: SandboxServer, monkeypatch: pytest.MonkeyPatch, inbox_url: str, is_running: bool
+) -> None:
+    """It was renamed, and its secret and its address changed: the webhook is ours by its mark, and keeps its key."""
+    keep(CAN_RECEIVE)
+    first = key(here)
+    extra = {"webhook_url": "https://moved.example", "webhook_secret": "hush-new"}
+    address = inbox_url if is_running else "http://127.0.0.1:9"
+    monkeypatch.setenv(
+        "AIRFLOW_CONN_RENAMED", connection_text(here.url, here.api_key, inbox_url=address, **extra)
+    )
+    assert keep(CAN_RECEIVE, webdata_conn_id="renamed").state == "success"
+    assert webhook(here)["url"] == f"https://moved.example/webdata/inbox/renamed/{first}"
+    assert webhook(here)["headers"] == {"X-WebData-Webhook-Secret": "hush-new"}
+
+
+def test_a_run_attaches_to_no_monitor_of_another_airflow(
+    keep: Any, here: SandboxServer, connect: Any, monkeypatch: pytest.MonkeyPatch, inbox_url: str
+) -> None:
+    monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", "production")
+    keep(CAN_RECEIVE)
+    first = webhook(here)
+    monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", "laptop")
+    connect(here, **LAPTOP, inbox_url=inbox_url)
+    task = WebDataRunMonitorOperator(task_id="run", monitor_name="prices", attach_webhook=True)
+    outcome = direct.run(task, StateStore())
+    assert outcome.ended == ("failed", 1)
+    assert "reports to another Airflow: https://hooks.example/airflow" in str(outcome.error)
+    assert webhook(here) == first
 
 
 LEFT_ALONE: dict[str, tuple[dict[str, Any], dict[str, str]]] = {

@@ -52,12 +52,7 @@ REFUSED = {
     "if_exists": (
         WebDataCreateMonitorOperator,
         {"name": "n", "schedule": {}, "targets": [], "if_exists": "replace"},
-        "if_exists must be one of update, reuse, error, create",
-    ),
-    "id of what is to be created": (
-        WebDataCreateMonitorOperator,
-        {"name": "n", "schedule": {}, "targets": [], "if_exists": "create", "monitor_id": "m"},
-        "monitor_id",
+        "if_exists must be one of update, reuse",
     ),
     "neither id nor name": (WebDataUpdateMonitorOperator, {"status": "paused"}, "monitor_id or monitor_name"),
     "id and name": (
