@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.common.coded_errors import CodedError, brief
 
-from . import airflow_database, inbox_answer, installation, service_answer
+from . import airflow_database, declared_monitors, inbox_answer, installation, service_answer
 from .connection_fields import examine, webdata_connections
 from .finding import Finding, skipped
 
@@ -94,6 +94,7 @@ def _checks_of(examined: ExaminedConnection, *, offline: bool) -> Iterator[Check
         yield Check(service_answer.CHECKS, lambda seconds: service_answer.ask(settings, seconds), conn_id)
         yield Check(("inbox",), lambda _: inbox_answer.inbox(settings), conn_id)
         yield Check(("webhook",), lambda seconds: inbox_answer.webhook(settings, seconds), conn_id)
+        yield Check(("monitors",), lambda seconds: declared_monitors.monitors(settings, seconds), conn_id)
     yield Check(("deliveries",), lambda _: airflow_database.last_delivery(settings), conn_id)
 
 

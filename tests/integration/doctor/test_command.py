@@ -81,7 +81,7 @@ def test_no_problems(world: World, capsys: pytest.CaptureFixture[str]) -> None:
     ran = Ran(capsys)
     assert ran.status == 0
     assert ran.output.startswith("Airflow\n")
-    assert ran.output.endswith("\n14 checks: 14 passed\n")
+    assert ran.output.endswith("\n15 checks: 15 passed\n")
     # Each check has a line, and the advice has another.
     checks = [line.split()[1] for line in ran.output.splitlines() if re.match(r"  \w", line)]
     assert checks == ALL_CHECKS
@@ -92,7 +92,7 @@ def test_on_the_path_of_the_readme(world: World, capsys: pytest.CaptureFixture[s
     world.execute("DELETE FROM job")
     world.connect(webhook_url=None)
     ran = Ran(capsys)
-    assert (ran.status, ran.output.splitlines()[-1]) == (0, "14 checks: 13 passed, 1 warning")
+    assert (ran.status, ran.output.splitlines()[-1]) == (0, "15 checks: 14 passed, 1 warning")
 
 
 def test_a_terminal(world: World, capsys: pytest.CaptureFixture[str]) -> None:

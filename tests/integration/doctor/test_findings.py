@@ -53,6 +53,7 @@ ALL_CHECKS = [
         "clock",
         "inbox",
         "webhook",
+        "monitors",
         "deliveries",
     ),
 ]
@@ -646,19 +647,47 @@ UNKNOWN: dict[str, dict[str, str]] = {
     "a database that is down": {"deliveries": "the database cannot be reached"},
     "no tables": {"deliveries": "see tables"},
     "no delivery yet": {"deliveries": "the inbox has no deliveries yet"},
-    "a port without a server": dict.fromkeys(("key", "server", "credits", "clock"), "see host"),
-    "an https port without a server": dict.fromkeys(("tls", "key", "server", "credits", "clock"), "see host"),
-    "https to plain http": dict.fromkeys(("key", "server", "credits", "clock"), "see tls"),
-    "an invalid CA bundle": dict.fromkeys(("host", "key", "server", "credits", "clock"), "see tls"),
-    "a wrong key": dict.fromkeys(("server", "credits"), "see key"),
+    "a port without a server": {
+        **dict.fromkeys(("key", "server", "credits", "clock"), "see host"),
+        "monitors": "list monitors: ",
+    },
+    "an https port without a server": {
+        **dict.fromkeys(("tls", "key", "server", "credits", "clock"), "see host"),
+        "monitors": "list monitors: ",
+    },
+    "https to plain http": {
+        **dict.fromkeys(("key", "server", "credits", "clock"), "see tls"),
+        "monitors": "list monitors: ",
+    },
+    "an invalid CA bundle": {
+        **dict.fromkeys(("host", "key", "server", "credits", "clock"), "see tls"),
+        "monitors": "cannot be loaded",
+    },
+    "a wrong key": {
+        **dict.fromkeys(("server", "credits"), "see key"),
+        "monitors": "list monitors: HTTP 401",
+    },
     "too many requests": {
         "key": "limits the request rate, so the key could not be checked",
         **dict.fromkeys(("server", "credits"), "see key"),
+        "monitors": "list monitors: HTTP 429",
     },
-    "a forbidden call": dict.fromkeys(("server", "credits"), "see key"),
-    "no figures": {"credits": "the service has no credit figures for its team"},
-    "no number of credits": {"credits": "does not report how many credits are left"},
-    "an invalid date": {"clock": "the service's response has no Date header"},
+    "a forbidden call": {
+        **dict.fromkeys(("server", "credits"), "see key"),
+        "monitors": "list monitors: HTTP 403",
+    },
+    "no figures": {
+        "credits": "the service has no credit figures for its team",
+        "monitors": "list monitors: HTTP 404",
+    },
+    "no number of credits": {
+        "credits": "does not report how many credits are left",
+        "monitors": "list monitors: the response (HTTP 200) is invalid",
+    },
+    "an invalid date": {
+        "clock": "the service's response has no Date header",
+        "monitors": "list monitors: the response (HTTP 200) is invalid",
+    },
 }
 """By row: the checks without a result, and their reasons."""
 
