@@ -10,7 +10,7 @@ from airflow.sdk.configuration import conf
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.inbox.reader import InboxAddress, InboxReader
-from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url, place_of, root_of
+from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,14 +79,6 @@ def webhook_for(
     if metadata:
         made["metadata"] = dict(metadata)
     return made
-
-
-def key_of(settings: ConnectionSettings, url: str | None) -> str | None:
-    """Return the correlation key from the URL of a managed webhook, or None for any other URL."""
-    place = place_of(url)
-    if place is None or not settings.webhook.url:
-        return None
-    return place.key if place[:2] == (root_of(settings.webhook.url), settings.conn_id) else None
 
 
 def inbox_url(settings: ConnectionSettings) -> str:

@@ -12,8 +12,9 @@ from airflow_provider_webdata.airflow_db.tasks import starters_of
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.hooks.webhooks import key_of
+from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.states.monitor_decision import Listed, Reporter, mark_of
 from airflow_provider_webdata.ui.charts import small_line
 from airflow_provider_webdata.ui.diffs import (
     WordBudget,
@@ -240,20 +241,21 @@ def _declarers_of(monitors: Sequence[Monitor]) -> dict[str, TaskName]:
     for one in monitors:
         webhook = one.webhook
         metadata = webhook.metadata if isinstance(webhook, StoredWebhook) else None
-        if one.id and (task := task_named(metadata)) is not None:
+        mark = mark_of(metadata)
+        if mark is not None and mark.environment != environment():
+            # It has a task of the same name in another Airflow.
+            found.pop(one.id, None)
+        elif one.id and (task := task_named(metadata)) is not None:
             found[one.id] = task
     return found
 
 
 def _row(page: PageView, conn_id: str, monitor: Monitor, task: TaskName | None) -> dict[str, Any]:
-    webhook = monitor.webhook
-    url = webhook.url if isinstance(webhook, StoredWebhook) else webhook
     email = monitor.notification.email if monitor.notification else None
     reports = []
-    if url:
+    if monitor.webhook:
         settings = page.lookups.settings(conn_id)
-        ours = settings is not None and key_of(settings, url) is not None
-        reports.append("this Airflow" if ours else "another webhook")
+        reports.append(receiver_of(monitor, settings.webhook.url if settings else None))
     if email is not None and email.enabled:
         reports.append("email")
     return {
@@ -267,6 +269,17 @@ def _row(page: PageView, conn_id: str, monitor: Monitor, task: TaskName | None) 
         "used": None,
         "problem": None,
     }
+
+
+def receiver_of(monitor: Monitor, address: str | None) -> str:
+    """Return to whom a monitor with a webhook reports.
+
+    :param address: the connection's webhook URL.
+    """
+    one, here = Listed.of(monitor), Reporter(environment(), address)
+    if here.receives(one):
+        return "this Airflow"
+    return "another Airflow" if here.is_foreign(one) else "another webhook"
 
 
 def outcome_of(check: MonitorCheck) -> str:

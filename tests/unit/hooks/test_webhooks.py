@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.models import MonitorWebhookConfig
 from airflow_provider_webdata.hooks.connection import settings_of
-from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_url, key_of, new_key, webhook_for
-from airflow_provider_webdata.inbox.wire import is_key
+from airflow_provider_webdata.hooks.webhooks import can_receive, inbox_url, new_key, webhook_for
+from airflow_provider_webdata.inbox.wire import is_key, place_of
 
 SECRET = "webhook-secret-0123456789"
 PUBLIC = {"webhook_url": "https://airflow.example.com", "webhook_secret": SECRET}
@@ -78,29 +78,13 @@ def test_keys_fit_and_come_back():
     keys = [new_key() for _ in range(200)]
     assert len(set(keys)) == 200
     assert all(is_key(key) for key in keys)
-    assert [key_of(ours, webhook_for(ours, key)["url"]) for key in keys] == keys
+    assert [place_of(webhook_for(ours, key)["url"]).key for key in keys] == keys
 
 
 @given(st.text(min_size=1, max_size=50))
 def test_any_connection_id(conn_id):
     ours = settings(conn_id, **PUBLIC)
-    assert key_of(ours, webhook_for(ours, "key")["url"]) == "key"
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        None,
-        "",
-        "https://airflow.example.com/webdata/inbox/web",
-        "https://airflow.example.com/webdata/inbox/web/",
-        "https://airflow.example.com/webdata/inbox/other/key",
-        "https://elsewhere.example.com/webdata/inbox/web/key",
-        "https://airflow.example.com/webdata/inbox/web/key/more",
-    ],
-)
-def test_addresses_of_others(url):
-    assert key_of(settings(**PUBLIC), url) is None
+    assert place_of(webhook_for(ours, "key")["url"])[1:] == (conn_id, "key")
 
 
 INBOX_URLS = [
