@@ -351,6 +351,24 @@ def test_a_lost_answer_keeps_the_key(keep: Any, here: SandboxServer, kind: str) 
     assert patches(here) == []
 
 
+@pytest.mark.rule("late-reads", "repeat-unsafe")
+def test_a_list_that_lags_longer_than_the_task_looks(keep: Any, here: SandboxServer) -> None:
+    """The limit: the monitor is created twice, and the next run names both. Once one is deleted, it succeeds."""
+    here.control.set_quirks(["late-replica=3"])
+    here.control.add_fault("drop_after_work", method="POST", path="/v2/monitor")
+    assert keep(CAN_RECEIVE, replica_wait=0).ended == ("success", 2)
+    here.control.set_quirks([])
+    ids = {monitor["id"] for monitor in here.control.state()["monitors"]}
+    assert len(ids) == 2
+    outcome = keep(CAN_RECEIVE)
+    assert outcome.ended == ("failed", 1)
+    assert all(monitor_id in str(outcome.error) for monitor_id in ids)
+    assert "Delete all but one" in str(outcome.error)
+    with WebDataHook() as hook:
+        hook.delete_monitor(ids.pop())
+    assert keep(CAN_RECEIVE).value["id"] in ids
+
+
 @pytest.mark.rule("monitor-webhook-stays")
 def test_too_expensive_to_attach(keep: Any) -> None:
     """The limit holds for an existing monitor, and the error says what cannot be undone."""
