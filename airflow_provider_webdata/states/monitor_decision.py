@@ -135,7 +135,10 @@ class Declared(NamedTuple):
         """Return whether the task may change a monitor without `adopt`: it is its own, or nobody's."""
         if self.here.is_foreign(one) and (one.url is None or one.url != self.url):
             return False
-        return one.mark is None or one.mark[:3] == self.mark[:3]
+        if self.monitor_id is not None and one.mark is not None:
+            # The author may have renamed it in the DAG file.
+            return one.mark._replace(name=self.mark.name) == self.mark
+        return one.mark in {None, self.mark}
 
 
 class Create(NamedTuple):
@@ -157,14 +160,38 @@ class Use(NamedTuple):
 class Refuse(NamedTuple):
     """Fail the task.
 
-    :param text: the error message, with the ways out.
-    :param ways: the ways out: `name`, `adopt`, `webhook`, `environment`, `monitor_id`, `delete`, `omit`.
+    :param seen: the reason.
+    :param ways: the ways out, by their names in `WAYS`.
     :param ids: monitors that `monitor_id` can select, or of which all but one must be deleted.
+    :param former: the environment that the monitor's mark names.
     """
 
-    text: str
+    seen: str
     ways: tuple[str, ...]
     ids: tuple[str, ...] = ()
+    former: str = ""
+
+    @property
+    def text(self) -> str:
+        """The error message, with the ways out."""
+        advice = [WAYS[way].format(ids=" or ".join(self.ids), former=self.former) for way in self.ways]
+        return ". ".join([self.seen, *advice])
+
+
+WAYS = {
+    "name": "Use another name",
+    "name alone": "Use another name, and no monitor_id",
+    "omit": "Omit monitor_id",
+    "monitor_id": "Set monitor_id to {ids}",
+    "delete": "Delete all but one",
+    "adopt": "To take it over, set adopt=True",
+    "webhook": (
+        "To take it over, set adopt=True, and let the task attach its webhook: it needs a Webhook URL and a secret in "
+        "the connection, an inbox that answers, and neither webhook nor attach_webhook=False"
+    ),
+    "environment": "If this Airflow was moved, set [webdata] environment to its former value, {former}",
+}
+"""Ways out of a refusal. Each leads to a task that succeeds."""
 
 
 def decide(declared: Declared, listed: Sequence[Listed]) -> Create | Use | Refuse:
@@ -178,7 +205,7 @@ def decide(declared: Declared, listed: Sequence[Listed]) -> Create | Use | Refus
     elif others := [one.id for one in own if one.id != declared.monitor_id]:
         return Refuse(
             f"monitor_id selects {declared.monitor_id}, but {', '.join(others)} already belongs to this declaration of "
-            f"{declared.mark.name!r}. Omit monitor_id",
+            f"{declared.mark.name!r}",
             ("omit",),
         )
     else:
@@ -203,47 +230,30 @@ def decide(declared: Declared, listed: Sequence[Listed]) -> Create | Use | Refus
 def _several(declared: Declared, found: Sequence[Listed], *, are_own: bool) -> Refuse:
     name, ids = declared.mark.name, tuple(one.id for one in found)
     if are_own:
-        seen = f"{len(ids)} monitors belong to this declaration of {name!r}: {', '.join(ids)}"
-        return Refuse(f"{seen}. Delete all but one", ("delete",), ids)
+        return Refuse(
+            f"{len(ids)} monitors belong to this declaration of {name!r}: {', '.join(ids)}", ("delete",), ids
+        )
     seen = f"{len(ids)} monitors are named {name!r}: {', '.join(ids)}"
     free = tuple(one.id for one in found if declared.may_change(one))
     if free == ids:
-        return Refuse(
-            f"{seen}. Set monitor_id to select one, delete the others, or use another name",
-            ("monitor_id", "delete", "name"),
-            ids,
-        )
-    if free:
-        return Refuse(
-            f"{seen}. Other tasks declare some of them. Set monitor_id to {' or '.join(free)}, or use another name",
-            ("monitor_id", "name"),
-            free,
-        )
-    return Refuse(f"{seen}. Other tasks declare them. Use another name", ("name",), ids)
+        return Refuse(seen, ("monitor_id", "delete", "name"), ids)
+    seen += ". Other tasks declare " + ("some of them" if free else "them")
+    return Refuse(seen, ("monitor_id", "name") if free else ("name",), free)
 
 
 def _refused(declared: Declared, one: Listed) -> Refuse:
     """Refuse a monitor of another declaration."""
-    ways, advice = ["name"], "Use another name"
-    if declared.monitor_id is not None:
-        advice = "Omit monitor_id, and use another name"
-    if declared.attaches:
-        ways.append("adopt")
-        advice += ", or set adopt=True to take it over"
-    else:
-        ways.append("webhook")
-        advice += (
-            ". To take it over, set adopt=True, and let the task attach its webhook: it needs a Webhook URL and a "
-            "secret in the connection, an inbox that answers, and neither webhook nor attach_webhook=False"
+    ways = [
+        "name" if declared.monitor_id is None else "name alone",
+        "adopt" if declared.attaches else "webhook",
+    ]
+    mark = one.mark
+    if mark is not None and declared.here.receives(one):
+        return Refuse(
+            f"Monitor {one.id} ({one.name!r}) belongs to task {mark.task_id!r} of DAG {mark.dag_id!r}, which declares "
+            f"it as {mark.name!r}",
+            tuple(ways),
         )
-    if one.mark is not None and declared.here.receives(one):
-        seen = (
-            f"Monitor {one.id} ({one.name!r}) belongs to task {one.mark.task_id!r} of DAG {one.mark.dag_id!r}"
-        )
-        return Refuse(f"{seen}. {advice}", tuple(ways), (one.id,))
-    if one.mark is not None and one.mark[1:] == declared.mark[1:]:
+    if mark is not None and mark[1:] == declared.mark[1:]:
         ways.append("environment")
-        advice += (
-            f". If this Airflow was moved, set [webdata] environment = {one.mark.environment}, or adopt=True"
-        )
-    return Refuse(f"{declared.here.described(one)}. {advice}", tuple(ways), (one.id,))
+    return Refuse(declared.here.described(one), tuple(ways), former=mark.environment if mark else "")

@@ -194,7 +194,8 @@ class Player:
             moved = {"environment": f"{name}-moved", "root": f"https://{name}-moved.example"}
             yield f"{name}: moves", world.with_airflow(number, **moved)
         for number, one in enumerate(world.monitors):
-            yield f"renamed {one.id}", world.with_monitor(number, name=RENAMED)
+            for new_name in {RENAMED, NAME, OTHER} - {one.name}:
+                yield f"{one.id} renamed {new_name}", world.with_monitor(number, name=new_name)
             yield f"deleted {one.id}", world.without([one.id])
             if one.hook is None:
                 yield f"webhook of {one.id}", world.with_monitor(number, hook=Hook(ELSEWHERE))
@@ -329,7 +330,7 @@ class Player:
     def _ways(self, world: World, who: int, refusal: Refuse) -> Iterator[tuple[str, World]]:
         author, airflow = world.authors[who], world.airflow(who)
         for way in refusal.ways:
-            if way == "name":
+            if way in {"name", "name alone"}:
                 yield way, world.with_author(who, name="a new name", monitor_id=None)
             elif way == "adopt":
                 yield way, world.with_author(who, adopt=True)
@@ -338,10 +339,7 @@ class Player:
                 attached = world.with_author(who, attach=None, adopt=True)
                 yield way, attached.with_airflow(author.airflow, root=root, answers=True)
             elif way == "environment":
-                marks = [one.hook.mark for one in world.monitors if one.hook and one.id in refusal.ids]
-                (mark,) = marks
-                assert mark is not None
-                yield way, world.with_airflow(author.airflow, environment=mark.environment)
+                yield way, world.with_airflow(author.airflow, environment=refusal.former)
             elif way == "omit":
                 yield way, world.with_author(who, monitor_id=None)
             elif way == "monitor_id":

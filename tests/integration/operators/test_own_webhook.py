@@ -199,7 +199,7 @@ def test_another_airflow_with_the_same_key(
         text = " ".join(str(outcome.error).split())
         assert "https://hooks.example/airflow, environment 'production'" in text
         assert "https://laptop.example, environment 'laptop'" in text
-        assert all(word in text for word in ("another name", "adopt=True", "environment = production"))
+        assert all(word in text for word in ("another name", "adopt=True", "its former value, production"))
     assert {request["method"] for request in here.control.requests()} == {"GET"}
     first = webhook(here)
     assert keep(LAPTOP, adopt=True).state == "success"
@@ -217,7 +217,10 @@ def test_after_airflow_has_moved(
     first = keep(CAN_RECEIVE).value["id"]
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://new.example")
     outcome = keep(CAN_RECEIVE)
-    assert "set [webdata] environment = old.example, or adopt=True" in " ".join(str(outcome.error).split())
+    assert "set [webdata] environment to its former value, old.example" in " ".join(
+        str(outcome.error).split()
+    )
+    assert "set adopt=True" in str(outcome.error)
     if way == "environment":
         monkeypatch.setenv("AIRFLOW__WEBDATA__ENVIRONMENT", "old.example")
     assert keep(CAN_RECEIVE, adopt=way == "adopt").value["id"] == first
@@ -229,7 +232,8 @@ def test_another_task_with_the_same_name(keep: Any, here: SandboxServer) -> None
     here.control.clear_requests()
     outcome = keep(CAN_RECEIVE, task_id="copy")
     assert outcome.ended == ("failed", 1)
-    assert "belongs to task 'keep' of DAG 'd'. Use another name, or set adopt=True" in str(outcome.error)
+    assert "belongs to task 'keep' of DAG 'd', which declares it as 'prices'" in str(outcome.error)
+    assert "set adopt=True" in str(outcome.error)
     assert {request["method"] for request in here.control.requests()} == {"GET"}
 
 

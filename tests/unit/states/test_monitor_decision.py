@@ -6,6 +6,7 @@ import pytest
 
 from airflow_provider_webdata.inbox.wire import delivery_url, place_of
 from airflow_provider_webdata.states.monitor_decision import (
+    WAYS,
     Create,
     Declared,
     Listed,
@@ -29,8 +30,7 @@ def test_all_short_histories() -> None:
     player.walk(4)
     assert player.states > 100_000
     # Every action, and every way out of a refusal.
-    ways = {"name", "adopt", "environment", "webhook", "monitor_id", "delete", "omit"}
-    assert {*player.counts} == {Create.__name__, Use.__name__} | ways
+    assert {*player.counts} == {Create.__name__, Use.__name__} | WAYS.keys()
 
 
 def test_a_refusal_has_both_addresses_and_the_ways_out() -> None:
@@ -39,8 +39,8 @@ def test_a_refusal_has_both_addresses_and_the_ways_out() -> None:
     assert isinstance(refusal, Refuse)
     assert refusal.text == (
         "Monitor m ('prices') reports to another Airflow: https://laptop.example, environment 'laptop', task 't' of "
-        "DAG 'd'. This one is https://airflow.example, environment 'production'. Use another name, or set "
-        "adopt=True to take it over. If this Airflow was moved, set [webdata] environment = laptop, or adopt=True"
+        "DAG 'd'. This one is https://airflow.example, environment 'production'. Use another name. To take it "
+        "over, set adopt=True. If this Airflow was moved, set [webdata] environment to its former value, laptop"
     )
 
 
@@ -53,6 +53,13 @@ def test_a_monitor_may_report_to_another_airflow_by_the_webhook_of_its_author() 
     declared = Declared(MARK, HERE, url=THEIR_URL)
     assert decide(declared, [Listed("m", "prices", THEIR_URL)]) == Use("m")
     assert isinstance(decide(declared._replace(url=None), [Listed("m", "prices", THEIR_URL)]), Refuse)
+
+
+def test_a_monitor_that_was_renamed_in_the_dag_file_is_kept_by_its_id() -> None:
+    declared = Declared(MARK._replace(name="costs"), HERE, is_managed=True, is_answered=True)
+    former = Listed("m", "prices", delivery_url("https://airflow.example", "web", "key"), MARK)
+    assert decide(declared, [former]) == Create()
+    assert decide(declared._replace(monitor_id="m"), [former]) == Use("m", reports=True, key="key")
 
 
 def test_labels_of_an_author_are_no_mark() -> None:
