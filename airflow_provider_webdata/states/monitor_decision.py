@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.inbox.wire import MONITOR_NAME, place_of, root_of
 
 if TYPE_CHECKING:
@@ -89,7 +90,7 @@ class Reporter(NamedTuple):
     def described(self, one: Listed) -> str:
         """Return a sentence about a monitor that reports to another Airflow, with both addresses."""
         place, mark = place_of(one.url), one.mark
-        there = place.root if place else "an unknown address"
+        there = without_secrets(place.root) if place else "an unknown address"
         by = (
             f", environment {mark.environment!r}, task {mark.task_id!r} of DAG {mark.dag_id!r}"
             if mark

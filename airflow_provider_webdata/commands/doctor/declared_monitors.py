@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from airflow_provider_webdata.airflow_db.connections import find_webdata_connection
 from airflow_provider_webdata.api.client import WebDataClient
 from airflow_provider_webdata.api.endpoints import LIST_MONITORS
+from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.calls import MonitorPages
 from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.hooks.webhooks import can_receive
@@ -94,7 +95,7 @@ def compared(
             return None
         return Compared(mark, f"connection {place.conn_id!r} does not exist", is_refused=True)
     if place.root != root:
-        return Compared(mark, f"it reports to {place.root}", is_refused=True)
+        return Compared(mark, f"it reports to {without_secrets(place.root)}", is_refused=True)
     webhook = monitor.webhook
     headers = {} if webhook is None or isinstance(webhook, str) else webhook.headers or {}
     sent = next((value for name, value in headers.items() if name.lower() == SECRET_HEADER.lower()), None)

@@ -44,6 +44,15 @@ def test_a_refusal_has_both_addresses_and_the_ways_out() -> None:
     )
 
 
+def test_a_refusal_has_no_password() -> None:
+    declared = Declared(MARK, HERE, is_managed=True, is_answered=True)
+    url = "https://user:hush@laptop.example/webdata/inbox/web/key"
+    refusal = decide(declared, [Listed("m", "prices", url)])
+    assert isinstance(refusal, Refuse)
+    assert "https://user:***@laptop.example." in refusal.text
+    assert "hush" not in refusal.text
+
+
 def test_reuse_changes_nothing_and_therefore_refuses_no_other_declaration() -> None:
     declared = Declared(MARK, HERE, is_managed=True, is_answered=True, reuse=True)
     assert decide(declared, [Listed("m", "prices", THEIR_URL, THEIRS)]) == Use("m")
