@@ -87,6 +87,7 @@ def sources_of_attempt(own: AgentSources | None) -> AgentSources:
     attempt = attempt_of_process()
     if attempt is None:
         return own or AgentSources({})
-    if _current is None or _current[0] != attempt.key:
-        _current = (attempt.key, AgentSources(attempt.context))
+    memory = memory_of(attempt.context)
+    if _current is None or _current[0] is not memory:
+        _current = (memory, AgentSources(attempt.context))
     return _current[1]

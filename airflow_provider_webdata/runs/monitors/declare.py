@@ -15,8 +15,12 @@ from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.common.xcom_keys import APPLIED_SCHEDULE
 from airflow_provider_webdata.hooks.environment import environment
-from airflow_provider_webdata.runs.failures import MonitorConflictError, MonitorCostError, MonitorMissingError
-from airflow_provider_webdata.runs.intent import may_have_acted
+from airflow_provider_webdata.runs.failures import (
+    MonitorConflictError,
+    MonitorCostError,
+    MonitorMissingError,
+    may_have_acted,
+)
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
 from airflow_provider_webdata.runs.monitors.check import CheckRun
 from airflow_provider_webdata.runs.monitors.lookup import visible_monitor
@@ -162,14 +166,10 @@ class DeclareMonitorRun(CheckRun):
 
     def _outcome(self, declared: Declaration) -> DeclarationResult:
         found = self._found(declared)
-        if found is None and self._is_retry:
+        if found is None and self.attempt.number > 1:
             # An earlier attempt may have created it.
             found = until_found(lambda: self._found(declared), self.task.replica_wait)
         return self._in_step(declared, *found) if found else self._created(declared)
-
-    @property
-    def _is_retry(self) -> bool:
-        return self.attempt.number > self.attempt.first
 
     def _found(self, declared: Declaration) -> tuple[Monitor, Use] | None:
         """Return the declared monitor, by its mark or its name, or None if it must be created.
@@ -318,7 +318,7 @@ class DeclareMonitorRun(CheckRun):
                 f", except {', '.join(outcome.lost)}, which the service cannot remove" if outcome.lost else ""
             )
             return f"the task restored its previous values{lost}"
-        if self._is_retry or self._has_lost_response:
+        if self.attempt.number > 1 or self._has_lost_response:
             self.hook.update_monitor(monitor.id, extra_body={"status": "paused"})
             return "the task paused it, because an earlier attempt may have created or changed it"
         return "it is unchanged"
