@@ -1,7 +1,8 @@
-"""Sums of the credits in Airflow's XCom table."""
+"""Sums of the credits in the records of tasks, and in Airflow's XCom table."""
 
 from __future__ import annotations
 
+import heapq
 import json
 from collections import Counter
 from contextlib import suppress
@@ -16,7 +17,9 @@ from airflow.utils.session import create_session
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from sqlalchemy import String, and_, cast, func, or_, select
 
+from airflow_provider_webdata.airflow_db.records import records_between
 from airflow_provider_webdata.common.xcom_keys import CREDITS
+from airflow_provider_webdata.states.credits import Credits, report
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -108,7 +111,10 @@ def reporting_dags(since: datetime, until: datetime | None = None) -> set[str]:
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)
     with create_session() as session:
-        return set(session.scalars(wanted))
+        pushed = set(session.scalars(wanted))
+    return pushed | {
+        row.dag_id for row, record in records_between(since, until) if record.credits != Credits()
+    }
 
 
 def runs_since(dag_ids: Iterable[str], since: datetime) -> dict[str, int]:
@@ -170,31 +176,54 @@ def _reported(
     is_summed = XComModel.timestamp >= since
     if dag_ids is not None:
         is_summed = and_(is_summed, XComModel.dag_id.in_(dag_ids))
-    wanted = select(XComModel.dag_id, XComModel.task_id, XComModel.value, XComModel.timestamp).where(
+    columns = (XComModel.dag_id, XComModel.run_id, XComModel.task_id, XComModel.map_index)
+    wanted = select(*columns, XComModel.value, XComModel.timestamp).where(
         XComModel.key == CREDITS, XComModel.timestamp >= earliest, or_(is_summed, may_have_jobs)
     )
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)
     # A job is counted for the first task that reports it.
     wanted = wanted.order_by(XComModel.timestamp, XComModel.task_id, XComModel.map_index)
+    # A task that was killed has pushed nothing, and Airflow deletes the XComs of each attempt.
+    recorded = [
+        (row, _Credits.model_validate(report(record.credits)).model_dump())
+        for row, record in records_between(earliest, until)
+        if record.credits != Credits()
+    ]
+    has_record = {tuple(row[:4]) for row, _ in recorded}
     jobs: dict[str, _Job] = {}
     with create_session() as session:
-        for row in session.execute(wanted.execution_options(yield_per=_AT_ONCE)):
+        rows = session.execute(wanted.execution_options(yield_per=_AT_ONCE))
+        pushed = ((row, None) for row in rows if tuple(row[:4]) not in has_record)
+        for row, known in heapq.merge(recorded, pushed, key=_order):
             is_wanted = row.timestamp >= since and (dag_ids is None or row.dag_id in dag_ids)
-            credits, reason = _credits(row.value), ""
-            if credits is None:
-                try:
-                    credits = _credits(value := stored_value(row))
-                    if credits is None and isinstance(value, str) and "://" in value:
-                        reason = "they are references of an XCom backend that is not configured here"
-                except Exception as error:  # noqa: BLE001 - backends raise any error
-                    reason = f"the XCom backend raises {type(error).__name__}"
+            credits, reason = (known, "") if known is not None else _pushed(row)
             if credits is not None:
                 credits = _without_known(credits, jobs)
                 if is_wanted:
                     yield row, credits
             elif is_wanted and reason and unread is not None:
                 unread[reason] += 1
+
+
+def _order(one: tuple[Any, Any]) -> tuple[datetime, str, int]:
+    row, _ = one
+    return row.timestamp, row.task_id, row.map_index
+
+
+def _pushed(row: Any) -> tuple[dict[str, Any] | None, str]:
+    """Return the credits in an XCom, or None and the reason why they cannot be read; none of another task's XCom."""
+    if (credits := _credits(row.value)) is not None:
+        return credits, ""
+    try:
+        credits = _credits(value := stored_value(row))
+    except Exception as error:  # noqa: BLE001 - backends raise any error
+        return None, f"the XCom backend raises {type(error).__name__}"
+    is_reference = credits is None and isinstance(value, str) and "://" in value
+    return (
+        credits,
+        "they are references of an XCom backend that is not configured here" if is_reference else "",
+    )
 
 
 def _shares(credits: dict[str, Any]) -> dict[str, float]:

@@ -1,0 +1,71 @@
+"""The records of tasks in Airflow's task state store (3.3)."""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+from airflow.utils.session import create_session
+from sqlalchemy import select
+
+from airflow_provider_webdata.states.task_record import KEY, TaskRecord, read_stored
+
+try:
+    from airflow.models.task_state_store import TaskStateStoreModel
+except ImportError:  # Airflow 3.2
+    TaskStateStoreModel = None  # type: ignore[assignment, misc]
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from airflow_provider_webdata.airflow_db.tasks import TaskName
+
+
+def record_of(name: TaskName) -> TaskRecord | None:
+    """Return the record of a task instance; None without one, or if it cannot be read."""
+    if TaskStateStoreModel is None:
+        return None
+    table = TaskStateStoreModel
+    statement = select(table.value).where(
+        table.key == KEY,
+        table.dag_id == name.dag_id,
+        table.run_id == name.run_id,
+        table.task_id == name.task_id,
+        table.map_index == name.map_index,
+    )
+    with create_session() as session:
+        value = session.scalar(statement)
+    return None if value is None else _read(value)
+
+
+def records_between(since: datetime, until: datetime | None) -> Sequence[tuple[Any, TaskRecord]]:
+    """Return rows (`dag_id`, `run_id`, `task_id`, `map_index`, `timestamp`) with their records, oldest first.
+
+    :param since: only records that changed at or after this time.
+    :param until: only records that changed before this time.
+    """
+    if TaskStateStoreModel is None:
+        return []
+    table = TaskStateStoreModel
+    statement = (
+        select(
+            *(table.dag_id, table.run_id, table.task_id, table.map_index, table.value),
+            table.updated_at.label("timestamp"),
+        )
+        .where(table.key == KEY, table.updated_at >= since)
+        .order_by(table.updated_at, table.task_id, table.map_index)
+    )
+    if until is not None:
+        statement = statement.where(table.updated_at < until)
+    with create_session() as session:
+        rows = session.execute(statement).all()
+    return [(row, record) for row in rows if (record := _read(row.value)) is not None]
+
+
+def _read(value: Any) -> TaskRecord | None:
+    # A backend of the store leaves a reference here.
+    with suppress(ValueError, RecursionError):
+        return read_stored(json.loads(value) if isinstance(value, str) else value)
+    return None
