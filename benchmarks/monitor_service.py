@@ -1,7 +1,8 @@
 """A substitute for the service with any number of monitors, whose last check was long ago.
 
 Run it as `python -m benchmarks.monitor_service`. It prints its port. The first part of a path contains the client and
-the number of monitors, as in `/polling-50/v2/monitor`. `/asked` returns the number of requests by client.
+the number of monitors, as in `/polling-50/v2/monitor`. `/asked` returns the number of requests by client. Monitors of a
+client `check_by_webhook...` report to the inbox of the connection with that name.
 """
 
 from __future__ import annotations
@@ -17,6 +18,11 @@ from collections import Counter
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlsplit
 
+from airflow_provider_webdata.inbox.wire import delivery_url
+
+AIRFLOW_URL = "https://airflow.example"
+"""The public URL in the connections of the benchmarks."""
+
 _LONG_AGO = "2026-01-01T00:00:00.000Z"
 _COUNTS = {"totalPages": 40, "same": 40, "changed": 0, "new": 0, "removed": 0, "error": 0}
 
@@ -26,8 +32,11 @@ def monitor_id(number: int) -> str:
     return str(uuid.UUID(int=number + 2**120))
 
 
-def monitor(number: int) -> dict[str, object]:
-    """Return a monitor in the service's format."""
+def monitor(number: int, webhook: str | None) -> dict[str, object]:
+    """Return a monitor in the service's format.
+
+    :param webhook: the URL to which it reports, or None.
+    """
     return {
         "id": monitor_id(number),
         "name": f"prices {number}",
@@ -40,7 +49,7 @@ def monitor(number: int) -> dict[str, object]:
         "goal": "what the shop charges",
         "judgeEnabled": True,
         "notification": {"email": {"enabled": False, "includeDiffs": False, "recipients": []}},
-        "webhook": None,
+        "webhook": None if webhook is None else {"url": webhook, "events": ["monitor.check.completed"]},
         "retentionDays": 30,
         "estimatedCreditsPerMonth": 1440,
         "lastCheckSummary": _COUNTS,
@@ -69,16 +78,19 @@ def check(of: str) -> dict[str, object]:
     }
 
 
-def answer(path: str, query: dict[str, list[str]], monitors: int) -> dict[str, object] | None:
+def answer(
+    path: str, query: dict[str, list[str]], monitors: int, webhook: str | None
+) -> dict[str, object] | None:
     """Return the body of the response to a GET; None for a missing resource."""
     parts = path.strip("/").split("/")[2:]
     if path.endswith("/checks/next"):
         return None
     if not parts:
         start, limit = int(query.get("offset", ["0"])[0]), int(query.get("limit", ["25"])[0])
-        return {"success": True, "data": [monitor(n) for n in range(start, min(start + limit, monitors))]}
+        numbers = range(start, min(start + limit, monitors))
+        return {"success": True, "data": [monitor(number, webhook) for number in numbers]}
     if len(parts) == 1:
-        return {"success": True, "data": monitor(uuid.UUID(parts[0]).int - 2**120)}
+        return {"success": True, "data": monitor(uuid.UUID(parts[0]).int - 2**120, webhook)}
     checks = [check(parts[0])]
     return {"success": True, "data": checks if len(parts) == 2 else checks[0]}
 
@@ -101,7 +113,10 @@ async def _serve() -> None:
                 who, _, path = url.path.strip("/").partition("/")
                 if path:
                     asked[who] += 1
-                    found = answer(path, parse_qs(url.query), int(who.rpartition("-")[2]))
+                    conn_id, _, monitors = who.rpartition("-")
+                    reports = conn_id.startswith("check_by_webhook")
+                    webhook = delivery_url(AIRFLOW_URL, conn_id, "k") if reports else None
+                    found = answer(path, parse_qs(url.query), int(monitors), webhook)
                 else:
                     found = dict(asked)
                 status = "404 Not Found" if found is None else "200 OK"

@@ -84,15 +84,14 @@ def _delivery(number: int) -> BaseTrigger:
     )
 
 
-def _check(number: int, wait_by: Any) -> BaseTrigger:
+def _check(number: int) -> BaseTrigger:
     from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
-    from airflow_provider_webdata.waiting.policy import CHECK_SAFETY_POLL, PollingPolicy
 
     return WebDataMonitorCheckTrigger(
         webdata_conn_id=CONN_ID,
         monitor_id=monitor_id(number),
         after=AFTER,
-        policy=PollingPolicy(wait_by, POLL_INTERVAL, CHECK_SAFETY_POLL).serialize(),
+        poll_interval=POLL_INTERVAL,
         criteria={},
         deadline=_in_a_day(),
     )
@@ -119,9 +118,9 @@ class Kind:
 KINDS: dict[str, Kind] = {
     "asleep": Kind(lambda _: SleepingTrigger()),  # type: ignore[no-untyped-call]
     "delivery": Kind(_delivery),
-    "check by webhook": Kind(lambda number: _check(number % SHARED, "webhook"), monitors=SHARED),
-    "check by polling": Kind(lambda number: _check(number % SHARED, "polling"), monitors=SHARED),
-    "check by polling, a monitor each": Kind(lambda number: _check(number, "polling")),
+    "check by webhook": Kind(lambda number: _check(number % SHARED), monitors=SHARED),
+    "check by polling": Kind(lambda number: _check(number % SHARED), monitors=SHARED),
+    "check by polling, a monitor each": Kind(_check),
     # Started in the same second, they would all poll in a burst each minute.
     "HttpSensor": Kind(_sensor, spread=POLL_INTERVAL),
     "own client": Kind(KeptClientTrigger, spread=POLL_INTERVAL),

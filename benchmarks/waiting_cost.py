@@ -24,7 +24,7 @@ from pathlib import Path
 from urllib.request import urlopen
 
 from benchmarks.api_server import WEBHOOK_SECRET, Airflow
-from benchmarks.monitor_service import monitor_service
+from benchmarks.monitor_service import AIRFLOW_URL, monitor_service
 from benchmarks.waiters import FIRST_WAITS, KINDS
 
 QUIET_SECONDS = 60.0
@@ -100,7 +100,9 @@ def run() -> list[dict[str, object]]:
 
 
 def _connections(case: Case, service: str, inbox: str) -> dict[str, str]:
-    extra = {"webhook_url": "https://airflow.example", "webhook_secret": WEBHOOK_SECRET, "inbox_url": inbox}
+    extra = {"webhook_url": AIRFLOW_URL, "webhook_secret": WEBHOOK_SECRET, "inbox_url": inbox}
+    if "polling" in case.kind:
+        extra = {}
     url = f"{service}/{case.monitors}"
     ours = {"conn_type": "webdata", "host": url, "password": "wd-benchmark-key", "extra": extra}
     return {

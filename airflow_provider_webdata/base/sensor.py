@@ -22,7 +22,6 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedErr
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
-from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 
 if TYPE_CHECKING:
@@ -102,16 +101,13 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
             return
         from airflow.triggers.base import StartTriggerArgs
 
-        limit, ends = timedelta(seconds=self.timeout), {}
-        if self.execution_timeout is not None and self.execution_timeout < limit:
-            limit, ends = self.execution_timeout, {"deadline": WaitDeadline(by=EXECUTION_TIMEOUT).serialize()}
         self.start_from_trigger = True
         self.start_trigger_args = StartTriggerArgs(
             trigger_cls=self._trigger_class,
-            trigger_kwargs={**self._trigger_kwargs(), **self._since(None), **ends},
+            trigger_kwargs={**self._trigger_kwargs(), **self._since(None)},
             next_method="execute_complete",
             next_kwargs=None,
-            timeout=limit + timedelta(seconds=TIMEOUT_MARGIN_SECONDS),
+            timeout=timedelta(seconds=self.timeout + TIMEOUT_MARGIN_SECONDS),
         )
 
     def execute(self, context: Context) -> Any:
@@ -149,7 +145,11 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll once."""
-        run = self._new_run(context) if self._run is None or self._run.has_failed else self._run
+        run = self._run
+        if run.outcome is not None:
+            # Its result could not be read completely, and a run counts results once.
+            target, run = run.target, self._new_run(context)
+            run.target = target
         done: bool | PokeReturnValue = run.poke()
         return done
 

@@ -9,27 +9,21 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import PokeReturnValue
 
-from airflow_provider_webdata.api.errors import (
-    InvalidResponseError,
-    RequestTimeoutError,
-    ServerError,
-    TransportError,
-    WebDataError,
-)
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.retry import reschedule_delay
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.inbox.reader import InboxError
 from airflow_provider_webdata.runs.failures import WaitTimeoutError
 from airflow_provider_webdata.runs.jobs.results import JobResult
 from airflow_provider_webdata.runs.monitors.check import CheckWaitRun, check_with_pages
-from airflow_provider_webdata.runs.wait_run import WaitRun, with_hub
+from airflow_provider_webdata.runs.wait_run import WaitRun
+from airflow_provider_webdata.states.answers import is_refusal
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
 from airflow_provider_webdata.waiting.check_target import CheckTarget
 from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget, fields_of
 from airflow_provider_webdata.waiting.job_target import JobTarget
-from airflow_provider_webdata.waiting.policy import check_policy, in_worker, job_policy
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, JOB_POLL_INTERVAL
 from airflow_provider_webdata.waiting.wait import look, seen, timed_out
 
 if TYPE_CHECKING:
@@ -43,15 +37,10 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.target import Target
 
 
-_PASSING = (InboxError, InvalidResponseError, RequestTimeoutError, ServerError, TransportError)
-
-
 class SensorRun(WaitRun[OutcomeT]):
     """One attempt of a sensor."""
 
     task: WebDataSensor
-    has_failed = False
-    """Whether the last poke failed, so that the next needs another run: this one has counted a part of the results."""
     outcome: OutcomeT | None = None
     """The outcome of the wait, once known."""
     observed: Sequence[str] = ()
@@ -76,7 +65,7 @@ class SensorRun(WaitRun[OutcomeT]):
             self.observed = [*seen(hub, self.target)]
             return outcome
 
-        return with_hub(self.hook.get_settings(), looked)  # type: ignore[no-any-return]
+        return self.with_hub(looked)  # type: ignore[no-any-return]
 
     def late(self) -> WaitTimeoutError:
         """Return the error of a wait that timed out in this worker."""
@@ -90,34 +79,32 @@ class SensorRun(WaitRun[OutcomeT]):
     def poke(self) -> bool | PokeReturnValue:
         """Check once; return the task's XCom once the wait is over.
 
-        A transient error is logged and does not end the wait.
+        An error is logged, and ends the wait only as `states.answers` says.
         """
+        self.pause = 0.0
         with self.calling():
             try:
                 self.outcome = outcome = self.look()
+                self.target.ruling(None)
                 if outcome is not None:
                     self.judge(outcome)
                     return PokeReturnValue(is_done=True, xcom_value=self.result_of(outcome))
             except WebDataError as error:
+                ruling = self.target.ruling(error)
+                if ruling == "end":
+                    raise
                 if error.verdict == "later":
                     self.pause = reschedule_delay(error).total_seconds()
-                elif error.verdict == "never" or not isinstance(error, _PASSING):
-                    raise
-                self.has_failed = True
                 self.observed = [f"the last poll failed: {error.brief()}"]
-                self.log.warning("%s. Still waiting", error.brief())
+                if ruling == "warn" or not is_refusal(error):
+                    self.log.warning("%s. Still waiting", error.brief())
         return False
 
     def wait_in_triggerer(self) -> NoReturn:
         """Defer the task."""
-        task, first = self.task, self.attempt.first_reschedule
-        began = first.timestamp() if first else time.time()
-        self.defer_until(
-            began + task.timeout,
-            resolve_name(task._trigger_class),
-            {**task._trigger_kwargs(), **task._since(self.context)},
-            resumed=first is not None,
-        )
+        task = self.task
+        trigger_kwargs = {**task._trigger_kwargs(), **task._since(self.context)}
+        self.defer_until(time.time() + task.timeout, resolve_name(task._trigger_class), trigger_kwargs)
 
 
 class JobSensorRun(SensorRun[JobOutcome]):
@@ -125,6 +112,7 @@ class JobSensorRun(SensorRun[JobOutcome]):
 
     task: WebDataJobSensor
     outcome_class = JobOutcome
+    is_billed = True
 
     def check(self) -> None:
         """Fail before the wait if rendered arguments are invalid."""
@@ -135,8 +123,7 @@ class JobSensorRun(SensorRun[JobOutcome]):
     @cached_property
     def target(self) -> JobTarget:
         """The end of the job."""
-        policy = in_worker(job_policy())
-        return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), policy, self.log)
+        return JobTarget(self.task.kind, str(checked_text(self.task.job_id)), JOB_POLL_INTERVAL, self.log)
 
     def judge(self, outcome: JobOutcome) -> None:
         """Return if the job completed, or was canceled and is accepted; otherwise end the task."""
@@ -156,13 +143,14 @@ class CheckSensorRun(CheckWaitRun, SensorRun[CheckOutcome]):
     """One attempt of a sensor that waits for a check."""
 
     task: WebDataMonitorCheckSensor
+    is_billed = True
 
     @cached_property
     def target(self) -> CheckTarget:
         """The check."""
         task = self.task
         queue = CheckQueue(task._criteria(), task._after_moment(self.context), checked_text(task.check_id))
-        return CheckTarget(task._named_monitor(), queue, in_worker(check_policy()), self.log)
+        return CheckTarget(task._named_monitor(), queue, CHECK_POLL_INTERVAL, self.log)
 
     def result_of(self, outcome: CheckOutcome) -> Any:
         """Return the check with the requested pages."""

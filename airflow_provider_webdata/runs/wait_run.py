@@ -11,7 +11,6 @@ from airflow.sdk.exceptions import (
     AirflowFailException,
     AirflowRescheduleException,
     AirflowSkipException,
-    AirflowTaskTimeout,
 )
 from msgspec.structs import replace
 
@@ -21,7 +20,7 @@ from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.runs.run import Run
-from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT, WaitDeadline
+from airflow_provider_webdata.states.answers import is_refusal
 from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
 from airflow_provider_webdata.states.shortfalls import xcom_of
 from airflow_provider_webdata.triggers.resume import ResumeTrigger
@@ -32,6 +31,7 @@ from airflow_provider_webdata.waiting.wait import wait
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping
 
+    from airflow_provider_webdata.api.errors import WebDataError
     from airflow_provider_webdata.base.service_task import ServiceTask
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.outcomes import WaitOutcome
@@ -42,24 +42,14 @@ LEAST_WAIT_SECONDS = 30.0
 """Minimum time of a wait that is resumed past its deadline, to find events that happened meanwhile."""
 
 
-def with_hub(settings: ConnectionSettings, work: Callable[[Hub], Coroutine[Any, Any, Any]]) -> Any:
-    """Run a coroutine with a connection's hub, in a thread; signals interrupt it."""
-
-    async def run() -> Any:
-        hub = Hub(settings.conn_id, settings, lambda name, **tags: count(name, 1, {}, **tags))
-        try:
-            return await work(hub)
-        finally:
-            await hub.close()
-
-    return run_aside(run())
-
-
 class WaitRun(Run, Generic[OutcomeT]):
     """A task that waits for a job, check, or delivery."""
 
     outcome_class: type[OutcomeT]
     """The class of the wait's outcome."""
+
+    is_billed = False
+    """Whether the wait is for something that was billed, so that a refusal of the connection is not final."""
 
     def result_of(self, outcome: OutcomeT) -> Any:
         """Return the task's result.
@@ -78,15 +68,13 @@ class WaitRun(Run, Generic[OutcomeT]):
     ) -> NoReturn:
         """Defer the task until the trigger yields its event or the deadline passes.
 
-        :param deadline: seconds since the epoch; the attempt's `execution_timeout` may end the wait earlier.
+        :param deadline: seconds since the epoch.
         :param trigger_kwargs: the trigger's arguments except `deadline`.
         :param resumed: True if an earlier attempt already waited; at least `LEAST_WAIT_SECONDS` then remain.
         """
-        ends = WaitDeadline(deadline)
         if resumed:
-            ends = ends.extended(LEAST_WAIT_SECONDS)
-        ends = ends.or_earlier(self.execution_deadline)
-        self._defer(trigger_class(**trigger_kwargs, deadline=ends.serialize()), ends.at)
+            deadline = max(deadline, time.time() + LEAST_WAIT_SECONDS)
+        self._defer(trigger_class(**trigger_kwargs, deadline=deadline), deadline)
 
     def resume(self, event: Mapping[str, Any]) -> Any:
         """Finish a deferred task after its wait.
@@ -119,6 +107,7 @@ class WaitRun(Run, Generic[OutcomeT]):
         _show(task, outcome)
         status, text = outcome.status, outcome.message
         if status == "done":
+            self.is_billed = not isinstance(outcome, DeliveryOutcome)
             return
         if status == "skip":
             check_id = outcome.check_id if isinstance(outcome, CheckOutcome) else ""
@@ -126,11 +115,7 @@ class WaitRun(Run, Generic[OutcomeT]):
                 f"Check {check_id} does not meet the conditions: {text}. The task is skipped (otherwise='skip')"
             )
         if status == "timeout":
-            late = self.explained(WaitTimeoutError(text))
-            if outcome.by == EXECUTION_TIMEOUT:
-                # As in a worker, where Airflow retries the task.
-                raise AirflowTaskTimeout(str(late))
-            raise late
+            raise self.explained(WaitTimeoutError(text))
         if status == "failed":
             self.log.error("%s", text)
             if isinstance(outcome, JobOutcome):
@@ -152,29 +137,39 @@ class WaitRun(Run, Generic[OutcomeT]):
         """
         self.refuse(JobFailedError(text))
 
-    def wait_here(self, target: Target[OutcomeT], deadline: float) -> OutcomeT:
-        """Wait in this worker, and return the outcome. A wait resumed past its deadline still polls once.
+    def wait_here(self, target: Target[OutcomeT], deadline: float, *, resumed: bool = False) -> OutcomeT:
+        """Wait in this worker by polling, and return the outcome; the parameters are those of `defer_until`."""
+        if resumed:
+            deadline = max(deadline, time.time() + LEAST_WAIT_SECONDS)
+        return self.with_hub(lambda hub: wait(hub, target, deadline))  # type: ignore[no-any-return]
 
-        :param deadline: seconds since the epoch.
-        """
+    def with_hub(self, work: Callable[[Hub], Coroutine[Any, Any, Any]]) -> Any:
+        """Run a coroutine with a hub of the connection, in a thread; signals interrupt it."""
         settings = self.hook.get_settings()
-        ends = WaitDeadline(deadline).or_earlier(self.execution_deadline)
 
-        async def waited(hub: Hub) -> tuple[OutcomeT, ConnectionSettings]:
-            outcome = await wait(hub, target, ends.at, at_least_once=True)
-            return outcome, await hub.connection.settings() if hub.connection.is_read else settings
+        async def run() -> tuple[Any, ConnectionSettings]:
+            hub = Hub(settings.conn_id, settings, lambda name, **tags: count(name, 1, {}, **tags))
+            try:
+                return await work(hub), await hub.connection.settings()
+            finally:
+                await hub.close()
 
-        found: tuple[OutcomeT, ConnectionSettings] = with_hub(settings, waited)
-        outcome, current = found
+        found, current = run_aside(run())
         if current != settings:
             # The connection changed during the wait: another hook reads it again.
             self.hook.close()
             self.hook = self.task.hook = type(self.hook)(settings.conn_id)
-        return ends.named_in(outcome)
+        return found
 
-    def _defer(self, trigger: Any, until: float | None) -> NoReturn:
+    def fail(self, error: WebDataError) -> NoReturn:
+        """Fail the attempt with an error of the service. A retry attaches to what was billed, even after a refusal."""
+        if self.is_billed and is_refusal(error):
+            raise AirflowException(str(self.explained(error))) from None
+        super().fail(error)
+
+    def _defer(self, trigger: Any, until: float) -> NoReturn:
         # The trigger ends first, with an event that reports the last observed state.
-        left = max((until or 0.0) - time.time(), 0.0)
+        left = max(until - time.time(), 0.0)
         timeout = timedelta(seconds=left + TIMEOUT_MARGIN_SECONDS)
         # The resumed task is a new run, whose XCom `incomplete` replaces this one's.
         lacks = xcom_of(self.shortfalls.values())

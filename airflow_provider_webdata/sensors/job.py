@@ -11,7 +11,6 @@ from airflow_provider_webdata.common.arguments import checked_text, number
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.literals import is_literal
-from airflow_provider_webdata.waiting.policy import job_policy
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -48,8 +47,8 @@ class WebDataJobSensor(WebDataSensor):
     :param max_error_ratio: fail the task if more than this fraction of the pages, from 0 to 1, failed (templated). None
         (default): only if all pages failed; 1: never. The result is stored and pushed anyway.
     :param kwargs: arguments of `WebDataSensor` and `BaseSensorOperator`, such as `deferrable`, `timeout`, `mode`, and
-        `soft_fail`. `poke_interval` is also the time between polls of the triggerer, at least 1 s there. While a
-        delivery to the inbox is expected, it polls every 300 s (60 s with a self-hosted server).
+        `soft_fail`. `poke_interval` is also the time between polls of the triggerer, at least 1 s there. A delivery
+        to the inbox ends the wait earlier.
     """
 
     operator_extra_links: Collection[BaseOperatorLink] = (DashboardLink(),)
@@ -122,7 +121,7 @@ class WebDataJobSensor(WebDataSensor):
             "webdata_conn_id": self.webdata_conn_id,
             "kind": self.kind,
             "job_id": checked_text(self.job_id),
-            "policy": job_policy(max(self.poke_interval, 1)).serialize(),
+            "poll_interval": max(float(self.poke_interval), 1.0),
         }
 
     def _show_page(self) -> None:

@@ -11,7 +11,6 @@ from airflow_provider_webdata.common.literals import is_literal
 from airflow_provider_webdata.common.page_urls import monitor_page
 from airflow_provider_webdata.states.check_arguments import checked_pages
 from airflow_provider_webdata.states.checks import CheckCriteria
-from airflow_provider_webdata.waiting.policy import check_policy
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -111,7 +110,7 @@ class WebDataMonitorCheckSensor(SinceSensor):
             "webdata_conn_id": self.webdata_conn_id,
             "monitor_id": self._named_monitor(),
             "check_id": checked_text(self.check_id),
-            "policy": check_policy(max(self.poke_interval, 1)).serialize(),
+            "poll_interval": max(float(self.poke_interval), 1.0),
             "criteria": self._criteria().serialize(),
         }
 

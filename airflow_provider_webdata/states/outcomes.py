@@ -28,9 +28,9 @@ class WaitOutcome(Stored, frozen=True, kw_only=True):
         conditions. `timeout`: the deadline passed. `error`: the wait cannot continue.
     :param message: the reason, or at a timeout the last observed state; empty if the status is self-explanatory.
     :param via: how the end was detected.
-    :param verdict: of an `error`.
+    :param verdict: of an `error`; `later`: the service refused the connection for too long, and a retry attaches to the
+        job or check, which may still run.
     :param is_missing: an `error` because the service does not know what was waited for.
-    :param by: name of the argument that set the deadline of a `timeout`.
     :param limited_since: ISO 8601 time at which the service first asked to wait for the result.
     """
 
@@ -39,7 +39,6 @@ class WaitOutcome(Stored, frozen=True, kw_only=True):
     via: Via | None = None
     verdict: Verdict | None = None
     is_missing: bool = False
-    by: str | None = None
     limited_since: str | None = None
 
     @classmethod

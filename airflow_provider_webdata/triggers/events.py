@@ -18,7 +18,7 @@ from airflow_provider_webdata.triggers.base.stream_trigger import StreamTrigger
 from airflow_provider_webdata.waiting.delivery_target import fields_of
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.mailbox import WaitFailedError
-from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, CHECK_SAFETY_POLL, PollingPolicy
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, poll_seconds
 from airflow_provider_webdata.waiting.streams.check_stream import CheckStream
 from airflow_provider_webdata.waiting.streams.webhook_stream import WebhookStream
 from airflow_provider_webdata.waiting.subscriptions import Subscription
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.inbox.reader import Delivery
     from airflow_provider_webdata.waiting.check_target import FoundCheck
-    from airflow_provider_webdata.waiting.policy import WaitBy
     from airflow_provider_webdata.waiting.streams.stream import Stream
 
 
@@ -102,12 +101,8 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
 
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param monitor_id: the monitor's UUID or its name.
-    :param wait_by: `auto`, `webhook`, or `polling`. `webhook` waits for deliveries, and polls every `safety_poll`.
-        `polling` polls every `poll_interval`. `auto` is `webhook` if the connection can receive deliveries and the
-        monitor reports to it, otherwise `polling`.
-    :param poll_interval: seconds between polls if no delivery is expected, at least 1.
-    :param safety_poll: seconds between polls if deliveries are expected, at least 1. Default: 1500, or 60 if the
-        connection's server is self-hosted.
+    :param poll_interval: seconds between polls if no delivery is expected, at least 1. If the monitor reports to this
+        Airflow, it is polled every 1500 s, or 60 s with a self-hosted server, in case a delivery is lost.
     :param on_failed: `accept`: emit an event for a failed check; `wait`: ignore it.
     :param on_partial: the same for checks with page errors.
     :param on_skipped: the same for skipped checks.
@@ -125,9 +120,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         self,
         webdata_conn_id: str,
         monitor_id: str,
-        wait_by: WaitBy = "auto",
         poll_interval: float = CHECK_POLL_INTERVAL,
-        safety_poll: float = CHECK_SAFETY_POLL,
         on_failed: Literal["accept", "wait"] = "accept",
         on_partial: Literal["accept", "wait"] = "accept",
         on_skipped: Literal["accept", "wait"] = "wait",
@@ -138,8 +131,6 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         queue: str | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, start, queue)
-        keeps_safety_poll = safety_poll != CHECK_SAFETY_POLL
-        self._policy = PollingPolicy(wait_by, poll_interval, safety_poll, keeps_safety_poll)
         self._criteria = CheckCriteria(
             on_failed=on_failed,
             on_partial=on_partial,
@@ -152,9 +143,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
                 "on_failed, on_partial and on_skipped must be accept or wait: an asset event cannot fail"
             )
         self.monitor_id = monitor_id
-        self.wait_by = wait_by
-        self.poll_interval = poll_interval
-        self.safety_poll = safety_poll
+        self.poll_interval = poll_seconds(poll_interval, CHECK_POLL_INTERVAL)
         self.on_failed = on_failed
         self.on_partial = on_partial
         self.on_skipped = on_skipped
@@ -162,7 +151,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         self.only_if_meaningful = only_if_meaningful
 
     def _stream(self, start: str | None) -> Stream:
-        return CheckStream(self.webdata_conn_id, self.monitor_id, self._policy, start)
+        return CheckStream(self.webdata_conn_id, self.monitor_id, self.poll_interval, start)
 
     async def _payload(self, value: tuple[str, FoundCheck]) -> dict[str, Any] | None:
         monitor_id, (check, _, via) = value

@@ -13,11 +13,8 @@ from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.job_target import JobTarget
-from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.waiting.target import Target
 
@@ -36,13 +33,13 @@ class WebDataJobTrigger(WaitTrigger):
     :param webdata_conn_id: id of a connection of type `webdata`.
     :param kind: `crawl`, `batch_scrape`, or `agent`.
     :param job_id: id of the job.
-    :param policy: how to detect the end, as returned by `PollingPolicy.serialize`. With `auto`, the trigger uses
-        deliveries if the connection can receive them, and polls every `safety_poll` only if the job reports to the
-        connection.
-    :param reports: whether the job was started with the managed webhook, which reports to this Airflow's inbox.
+    :param poll_interval: seconds between polls if no delivery is expected. If one is, the job is polled every 300 s, or
+        60 s with a self-hosted server, in case it is lost.
+    :param reports: whether the job was started with the managed webhook, which reports to this Airflow's inbox. None:
+        unknown; the trigger polls every `poll_interval`, and a delivery ends the wait earlier.
     :param cancel_on_kill: whether to cancel the job when a user ends the task.
-    :param deadline: end of the wait, as returned by `WaitDeadline.serialize`, or seconds since the epoch. If it has no
-        time: a minute before Airflow's own timeout of the deferral.
+    :param deadline: end of the wait, in seconds since the epoch. None: a minute before Airflow's own timeout of the
+        deferral.
     :param credit_limit: end the wait once the job has used more credits than this. The event is then `done` with
         `over_limit`, the credits used. None: no limit.
     """
@@ -52,16 +49,16 @@ class WebDataJobTrigger(WaitTrigger):
         webdata_conn_id: str,
         kind: JobKind,
         job_id: str,
-        policy: Mapping[str, Any],
-        reports: bool = False,
+        poll_interval: float,
+        reports: bool | None = None,
         cancel_on_kill: bool = False,
-        deadline: Mapping[str, Any] | float | None = None,
+        deadline: float | None = None,
         credit_limit: float | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, None, deadline)
         self.kind = kind
         self.job_id = job_id
-        self.policy = policy
+        self.poll_interval = poll_interval
         self.reports = reports
         self.cancel_on_kill = cancel_on_kill
         self.credit_limit = credit_limit
@@ -70,7 +67,7 @@ class WebDataJobTrigger(WaitTrigger):
         return JobTarget(
             checked_kind(self.kind),
             self.job_id,
-            PollingPolicy.deserialize(self.policy),
+            self.poll_interval,
             self.logger(),
             reports=self.reports,
             credit_limit=self.credit_limit,

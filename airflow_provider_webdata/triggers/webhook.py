@@ -9,7 +9,7 @@ from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger, sta
 from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from airflow_provider_webdata.waiting.target import Target
 
@@ -27,8 +27,8 @@ class WebDataWebhookTrigger(WaitTrigger):
     :param monitor_id: the monitor's UUID.
     :param after: ISO 8601 time; accept only deliveries that arrived later. None: with a `key`, accept all deliveries in
         the inbox; otherwise, those since the start of the DAG run if the triggerer knows it, or since now.
-    :param deadline: end of the wait, as returned by `WaitDeadline.serialize`, or seconds since the epoch. If it has no
-        time: a minute before Airflow's own timeout of the deferral.
+    :param deadline: end of the wait, in seconds since the epoch. None: a minute before Airflow's own timeout of the
+        deferral.
     """
 
     kind = "delivery"
@@ -41,7 +41,7 @@ class WebDataWebhookTrigger(WaitTrigger):
         job_id: str | None = None,
         monitor_id: str | None = None,
         after: str | None = None,
-        deadline: Mapping[str, Any] | float | None = None,
+        deadline: float | None = None,
     ) -> None:
         super().__init__(webdata_conn_id, after, deadline)
         self.key = key

@@ -31,7 +31,7 @@ from airflow_provider_webdata.results.files.formats import rejected_url
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.states.shortfalls import Shortfall, shortfalls
 from airflow_provider_webdata.ui.previews import total
-from airflow_provider_webdata.waiting.policy import SINGLE_DELIVERY_SAFETY_POLL, TIMEOUT_MARGIN_SECONDS
+from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
@@ -304,10 +304,9 @@ def task_named(metadata: Any) -> TaskName | None:
 
 def _wait(stored: StoredWait) -> WaitingTask:
     arguments, until = stored.arguments, stored.until
-    deadline = arguments.get("deadline")
-    # As `WaitDeadline` stores it. Not a number, or out of the range of datetime.
+    # Not a number, or out of the range of datetime.
     with contextlib.suppress(KeyError, TypeError, ValueError, OverflowError, OSError):
-        until = datetime.fromtimestamp(deadline["at"], timezone.utc)  # type: ignore[index]
+        until = datetime.fromtimestamp(arguments["deadline"], timezone.utc)
     conn_id = str(arguments.get("webdata_conn_id", "unknown"))
     what = _what(stored.classpath, arguments)
     return WaitingTask(stored.task, conn_id, what, _how(arguments), stored.since, until, arguments)
@@ -329,18 +328,12 @@ def _what(classpath: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _how(arguments: Mapping[str, Any]) -> str:
-    policy = arguments.get("policy")
-    if not isinstance(policy, dict):
+    if not is_number(poll := arguments.get("poll_interval")):
         return "by time" if "when" in arguments else "by webhook"
-    wait_by, poll, safety = (policy.get(name) for name in ("wait_by", "poll_interval", "safety_poll"))
-    if wait_by == "polling" or (wait_by == "auto" and arguments.get("reports") is False):
-        return f"by polling every {poll:g} s" if is_number(poll) else "by polling"
-    webhook = "by webhook"
-    if is_number(safety):
-        is_shorter = safety > SINGLE_DELIVERY_SAFETY_POLL and not policy.get("keeps_safety_poll")
-        once = f" ({SINGLE_DELIVERY_SAFETY_POLL:g} s with a self-hosted server)" if is_shorter else ""
-        webhook = f"by webhook, polling at least every {safety:g} s{once} in case one is lost"
-    return webhook if wait_by == "webhook" else f"{webhook}; without a webhook, by polling every {poll:g} s"
+    polls = f"by polling every {poll:g} s"
+    if arguments.get("reports") is False:
+        return polls
+    return f"by webhook; without one, {polls}"
 
 
 def _joined(value: Any) -> str:

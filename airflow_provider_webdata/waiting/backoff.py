@@ -34,7 +34,7 @@ class Backoff:
         self._since = 0.0
         self.notice: Notice | None = None
 
-    def failed(self, error: Exception, *, at_once: bool = False) -> float:
+    def failed(self, error: Exception, *, at_once: bool = False, is_silent: bool = False) -> float:
         """Count a failure and return the seconds to pause.
 
         A single failure causes no notice unless it has a `retry_after`: an idle connection that was closed is not an
@@ -42,12 +42,14 @@ class Backoff:
 
         :param error: the exception; its `retry_after`, if any, determines the pause.
         :param at_once: notify on the first failure.
+        :param is_silent: do not notify.
         """
         self._failures += 1
         if self._failures == 1:
             self._since = time.time()
         pause = self._pause(getattr(error, "retry_after", None))
-        if self.notice is None and (at_once or self._failures > 1 or pause > SILENT_PAUSE_SECONDS):
+        is_outage = at_once or self._failures > 1 or pause > SILENT_PAUSE_SECONDS
+        if self.notice is None and is_outage and not is_silent:
             self.notice = Notice(
                 f"{self._name}: {brief(error)}; the next attempt is in {pause:.1f} s, and retries continue until the "
                 f"wait times out{self._meanwhile}"

@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from datetime import MINYEAR, timedelta
+from datetime import MINYEAR, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.api.models import MonitorCheck
+from airflow_provider_webdata.hooks.webhooks import can_receive
 from airflow_provider_webdata.inbox.envelope import first_of
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox.wire import delivery_url
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, outcome_of
 from airflow_provider_webdata.states.outcomes import CheckOutcome
 from airflow_provider_webdata.waiting.mailbox import WaitFailedError
+from airflow_provider_webdata.waiting.policy import CHECK_SAFETY_POLL, safety_poll
 from airflow_provider_webdata.waiting.subjects import MonitorSubject, Unconfirmed
 from airflow_provider_webdata.waiting.subscriptions import Subscription
-from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, Target, by_webhook, listens, polls
+from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, Target, by_webhook, polls
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.check_queue import CheckQueue
     from airflow_provider_webdata.states.checks import Decision
     from airflow_provider_webdata.states.outcomes import Via
-    from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 CLOCK_TOLERANCE = timedelta(minutes=5)
 """Maximum lag of the inbox's clock behind the service's."""
@@ -47,6 +46,7 @@ class CheckTarget(Target[CheckOutcome]):
     check once, in order. The check is read from the delivery only if the service is unavailable or does not confirm
     its own delivery.
 
+    :param poll_interval: seconds between polls if no delivery is expected.
     :ivar managed_url: URL of the connection's inbox if deliveries of the monitor may go there, otherwise empty.
     :ivar queue: the checks from the service, with the first check or the time to wait for.
     """
@@ -56,7 +56,6 @@ class CheckTarget(Target[CheckOutcome]):
         "_judgment",
         "_monitor_id",
         "_passed_over",
-        "_policy",
         "_poll_interval",
         "_safety_poll",
         "managed_url",
@@ -66,13 +65,11 @@ class CheckTarget(Target[CheckOutcome]):
     subject_class = MonitorSubject
     outcome_class = CheckOutcome
 
-    def __init__(self, monitor_id: str, queue: CheckQueue, policy: PollingPolicy, log: Any) -> None:
+    def __init__(self, monitor_id: str, queue: CheckQueue, poll_interval: float, log: Any) -> None:
         super().__init__(log)
         self._monitor_id = monitor_id
         self.queue = queue
-        self._policy = policy
-        self._poll_interval = policy.poll_interval
-        self._safety_poll = policy.safety_poll
+        self._poll_interval = self._safety_poll = poll_interval
         self._hints: dict[str, Delivery] | None = None
         self._judgment: Judgment | None = None
         self._passed_over: str | None = None
@@ -91,10 +88,8 @@ class CheckTarget(Target[CheckOutcome]):
         return "monitor", self._monitor_id
 
     def interval(self, monitor: MonitorSubject, *, inbox_answers: bool) -> float:
-        """Return the seconds between polls: `safety_poll` if the monitor reports to `managed_url`."""
-        if not inbox_answers:
-            return self._policy.poll_interval
-        expects_delivery = self.managed_url and monitor.reports_to(self.managed_url)
+        """Return the seconds between polls: more if the monitor reports to `managed_url`."""
+        expects_delivery = inbox_answers and self.managed_url and monitor.reports_to(self.managed_url)
         return self._safety_poll if expects_delivery else self._poll_interval
 
     def may_end(self, over: set[str], newest: datetime | None) -> bool:
@@ -103,22 +98,19 @@ class CheckTarget(Target[CheckOutcome]):
             return self.queue.check_id in over
         return newest is not None and (self.queue.after is None or newest > self.queue.after)
 
-    def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
+    def begin(self, settings: ConnectionSettings, *, listens: bool) -> tuple[str, tuple[Subscription, ...]]:
         """Return how the end of a check is detected, and the deliveries to subscribe to."""
-        policy = self._policy
-        how = polls(policy.poll_interval)
-        if not listens(policy, settings):
+        how = polls(self._poll_interval)
+        if not listens or not can_receive(settings):
             return how, ()
-        self._safety_poll = policy.safety_poll_of(settings.client.server)
-        if policy.wait_by == "webhook":
-            self._poll_interval = self._safety_poll
-            how = by_webhook(self._safety_poll)
-        else:
-            self.managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
-            how = f"{by_webhook(self._safety_poll)} if the monitor reports to this Airflow, else {how}"
+        self._safety_poll = safety_poll(self._poll_interval, CHECK_SAFETY_POLL, settings.client.server)
+        self.managed_url = delivery_url(settings.webhook.url or "", settings.conn_id)
+        how = f"{by_webhook(self._safety_poll)} if the monitor reports to this Airflow, else {how}"
         # A delivery that is too early only causes a poll, which returns the actual end of the check.
         after = self.queue.after
-        since = None if after is None or after.year == MINYEAR else after - CLOCK_TOLERANCE
+        # A time in the future is that of a service whose clock is ahead; deliveries carry the inbox's time.
+        now = datetime.now(timezone.utc)
+        since = None if after is None or after.year == MINYEAR else min(after, now) - CLOCK_TOLERANCE
         events = (CHECK_COMPLETED,)
         by_monitor = Subscription(monitor_id=self._monitor_id, events=events, since=since)
         if self.queue.check_id is None:

@@ -8,10 +8,11 @@ import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import AuthenticationError, RateLimitError, WebDataError
+from airflow_provider_webdata.api.errors import RateLimitError, WebDataError
 from airflow_provider_webdata.common.coded_errors import CodedError, brief, traceback_of
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
+from airflow_provider_webdata.states.answers import is_refusal
 from airflow_provider_webdata.waiting.backoff import Backoff
 
 if TYPE_CHECKING:
@@ -64,6 +65,7 @@ class Connection:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._is_closed = False
         self._compare_at = 0.0
+        self._pause = 0.0
 
     async def hook(self) -> WebDataAsyncHook:
         """Return the hook, after reading its connection.
@@ -85,7 +87,7 @@ class Connection:
     def reading(self) -> asyncio.Task[ConnectionSettings]:
         """Return a task that reads the connection's settings, and repeats failed lookups. Concurrent callers share it.
 
-        It fails if the connection is missing or invalid.
+        It fails if the connection is missing or invalid; the next task then begins with a pause.
         """
         if self._reading is None or self._reading.done():
             self._reading = self.spawn(self._read(), f"the lookup of connection {self.conn_id!r}")
@@ -93,53 +95,55 @@ class Connection:
 
     async def _read(self) -> ConnectionSettings:
         while True:
+            await asyncio.sleep(self._pause)
             try:
                 settings = await self.settings()
-            except CodedError:  # noqa: PERF203 - what is repeated is a lookup
+            except CodedError as error:
+                self._pause = self.backoff.failed(error, is_silent=True)
                 raise
             except Exception as error:  # noqa: BLE001 - a secrets backend raises any error
-                await asyncio.sleep(self.backoff.failed(error))
+                self._pause = self.backoff.failed(error)
             else:
+                self._pause = 0.0
                 self.backoff.recovered()
                 return settings
 
-    async def renew(self, refused: WebDataAsyncHook) -> WebDataAsyncHook:
-        """Read the connection again, unless another task has done so since the service rejected the hook's key."""
-        if self._hook.made is refused:
-            self._hook.reset()
-            await refused.close()
-        return await self.hook()
+    async def renewed(self, used: WebDataAsyncHook, error: Exception) -> WebDataAsyncHook | None:
+        """Return a hook of the connection as it is now; None if it is unchanged or cannot be read.
 
-    async def renew_if_changed(self, used: WebDataAsyncHook) -> WebDataAsyncHook | None:
-        """Read the connection again; return None if it is unchanged or cannot be read."""
+        :param error: of a call. After a refusal, the connection is read at each call, else every `COMPARE_SECONDS`.
+        """
         if self._hook.made is not used:
             return await self.hook()
         now = asyncio.get_running_loop().time()
-        if now < self._compare_at:
+        if now < self._compare_at and not is_refusal(error):
             return None
         # During an outage, each poll fails.
         self._compare_at = now + COMPARE_SECONDS
         current = WebDataAsyncHook(self.conn_id)
         try:
             read = await asyncio.wait_for(current.get_settings(), LOOKUP_SECONDS)
-            is_changed = read != await used.get_settings()
-        except Exception as error:  # noqa: BLE001 - the caller raises the call's own error
-            log.debug("Failed to read connection %r again: %s", self.conn_id, brief(error))
+            if read == await used.get_settings():
+                return None
+        except Exception as failure:  # noqa: BLE001 - the caller raises the call's own error
+            log.debug("Failed to read connection %r again: %s", self.conn_id, brief(failure))
             return None
-        return await self.renew(used) if is_changed else None
+        # Another call may have read it meanwhile.
+        if self._hook.made is used:
+            self._hook.made = current
+            await used.close()
+        return await self.hook()
 
     async def call(self, request: Callable[[WebDataAsyncHook], Awaitable[Any]]) -> Any:
-        """Call the service. Retry once if it rejects the key, or if the connection has changed."""
+        """Call the service. Retry once if the call fails and the connection has changed."""
         hook = await self.hook()
         try:
             return await request(hook)
-        except AuthenticationError:
-            return await request(await self.renew(hook))
         except WebDataError as error:
             if isinstance(error, RateLimitError):
                 raise
             # The service may have moved: a former address does not respond, or does not know new jobs.
-            if (renewed := await self.renew_if_changed(hook)) is None:
+            if (renewed := await self.renewed(hook, error)) is None:
                 raise
             return await request(renewed)
 

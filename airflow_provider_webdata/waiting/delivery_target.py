@@ -23,6 +23,7 @@ class DeliveryTarget(Target[DeliveryOutcome]):
     __slots__ = ("_conn_id", "_found", "_wanted")
 
     outcome_class = DeliveryOutcome
+    bills = False
 
     def __init__(
         self,
@@ -54,7 +55,7 @@ class DeliveryTarget(Target[DeliveryOutcome]):
         from_when = f" after {wanted.since.isoformat()}" if wanted.since is not None else ""
         return f"a delivery ({what}) for connection {self._conn_id!r}{from_when}"
 
-    def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
+    def begin(self, settings: ConnectionSettings, *, listens: bool) -> tuple[str, tuple[Subscription, ...]]:  # noqa: ARG002
         """Return how the delivery is detected, and the subscription."""
         # Raises an error if the connection has no secret, without which deliveries can never be read.
         inbox_address(settings)

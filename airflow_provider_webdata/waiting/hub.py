@@ -34,7 +34,8 @@ _CLOSING: set[asyncio.Task[Any]] = set()
 class Hub:
     """The sources and deadlines of one connection, from its first wait to its last.
 
-    :param settings: settings of the connection, if already read.
+    :param settings: settings of the connection, if already read, as in a worker, whose waits poll.
+    :ivar listens: whether its waits subscribe to deliveries.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class Hub:
         count: Callable[..., None] = component_metrics.count,
     ) -> None:
         self.connection = Connection(conn_id, count, self._fail, self._notify, settings)
+        self.listens = settings is None
         self.polls = PollSource(self.connection)
         self.inbox = InboxSource(self.connection, self.polls.adapt)
         self._waits: dict[Mailbox, float] = {}

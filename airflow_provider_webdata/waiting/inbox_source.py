@@ -271,13 +271,9 @@ class InboxSource:
         reader = await self._reader.get()
         try:
             return await request(reader)
-        except InboxRefusedError:
-            # The secret may have changed since the connection was read.
-            await self._connection.renew(hook)
-            raise
-        except InboxError:
-            # So may the address.
-            await self._connection.renew_if_changed(hook)
+        except InboxError as error:
+            # The secret or the address may have changed since the connection was read.
+            await self._connection.renewed(hook, error)
             raise
 
     async def _open_reader(self) -> AsyncInboxReader:

@@ -6,19 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from airflow_provider_webdata.hooks.webhooks import can_receive
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.states.jobs import JobView, ProgressLog, last_events, name_of
 from airflow_provider_webdata.states.outcomes import JobOutcome
+from airflow_provider_webdata.waiting.policy import JOB_SAFETY_POLL, safety_poll
 from airflow_provider_webdata.waiting.subjects import JobSubject
 from airflow_provider_webdata.waiting.subscriptions import Subscription
-from airflow_provider_webdata.waiting.target import Look, Target, by_webhook, listens, polls
+from airflow_provider_webdata.waiting.target import Look, Target, by_webhook, polls
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.outcomes import Status
     from airflow_provider_webdata.waiting.mailbox import WaitFailedError
-    from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 
 class JobTarget(Target[JobOutcome]):
@@ -26,7 +27,8 @@ class JobTarget(Target[JobOutcome]):
 
     The service sends no delivery if an entire crawl or batch scrape fails; polling detects this.
 
-    :param reports: whether the job is known to report to this connection's inbox.
+    :param poll_interval: seconds between polls if no delivery is expected.
+    :param reports: whether the job reports to this connection's inbox; None: unknown.
     :param credit_limit: credits beyond which a running job also ends the wait; None: no limit.
     """
 
@@ -36,7 +38,7 @@ class JobTarget(Target[JobOutcome]):
         "_is_delivered",
         "_job_id",
         "_kind",
-        "_policy",
+        "_poll_interval",
         "_progress",
         "_reports",
         "_view",
@@ -49,19 +51,18 @@ class JobTarget(Target[JobOutcome]):
         self,
         kind: JobKind,
         job_id: str,
-        policy: PollingPolicy,
+        poll_interval: float,
         log: Any,
         *,
-        reports: bool = False,
+        reports: bool | None = None,
         credit_limit: float | None = None,
     ) -> None:
         super().__init__(log)
         self._kind: JobKind = kind
         self._job_id = job_id
-        self._policy = policy
         self._reports = reports
         self._credit_limit = credit_limit
-        self._interval = policy.poll_interval
+        self._interval = self._poll_interval = poll_interval
         self._progress = ProgressLog(log)
         self._is_delivered = False
         self._view: JobView | None = None
@@ -76,16 +77,15 @@ class JobTarget(Target[JobOutcome]):
 
     def interval(self, _: JobSubject, *, inbox_answers: bool) -> float:
         """Return the seconds between polls."""
-        return self._interval if inbox_answers else self._policy.poll_interval
+        return self._interval if inbox_answers else self._poll_interval
 
-    def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
+    def begin(self, settings: ConnectionSettings, *, listens: bool) -> tuple[str, tuple[Subscription, ...]]:
         """Return how the end is detected, and the deliveries to subscribe to."""
-        policy = self._policy
-        if not listens(policy, settings):
+        if not listens or self._reports is False or not can_receive(settings):
             return polls(self._interval), ()
         subscription = Subscription(job_id=self._job_id, events=last_events(self._kind))
-        if self._reports or policy.wait_by == "webhook":
-            self._interval = policy.safety_poll_of(settings.client.server)
+        if self._reports:
+            self._interval = safety_poll(self._poll_interval, JOB_SAFETY_POLL, settings.client.server)
             return by_webhook(self._interval), (subscription,)
         return f"by webhook if the job reports to this Airflow, and {polls(self._interval)}", (subscription,)
 

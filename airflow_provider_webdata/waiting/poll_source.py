@@ -17,6 +17,7 @@ from airflow_provider_webdata.api.errors import (
 )
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.hooks.calls import MonitorPages
+from airflow_provider_webdata.states.answers import is_refusal, judged
 from airflow_provider_webdata.states.checks import MEANINGFUL_STATUSES, is_meaningful_change
 from airflow_provider_webdata.waiting import subjects
 from airflow_provider_webdata.waiting.backoff import Backoff
@@ -38,15 +39,15 @@ FEW = 10
 
 _BATCH = 4
 _FAR = float("inf")
-_CONNECTION_WIDE = (AuthenticationError, ConfigurationError, RateLimitError, TransportError)
-"""Errors of one poll that all other polls would raise too."""
+_CONNECTION_WIDE = (AuthenticationError, ConfigurationError, TransportError)
+"""Errors that all other polls would raise too, unless some of the same time succeed."""
 
 
 class PollSource:
     """Polls subjects when they are due, and posts the results to the targets whose wait they may end.
 
-    A new target is polled promptly. Permanent errors end the waits. All other errors are retried with increasing pauses
-    and reported in the waiting tasks' logs.
+    A new target is polled promptly. All errors are retried with increasing pauses, and reported in the waiting tasks'
+    logs. Each target judges the answers to its own polls, and so whether they end its wait.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -101,7 +102,7 @@ class PollSource:
             self._changed.set()
 
     def adapt(self, *, inbox_answers: bool) -> None:
-        """Poll every `poll_interval` while the inbox is silent, and every `safety_poll` while it answers."""
+        """Poll every `poll_interval` while the inbox is silent, and less often while it answers."""
         if inbox_answers == self._inbox_answers:
             return
         self._inbox_answers = inbox_answers
@@ -127,18 +128,18 @@ class PollSource:
                 subject.post(notice)
 
         backoff = Backoff(f"pages of check {check_id}", notify)
+        since: float | None = None
         while True:
             try:
                 return bool(
                     await self._connection.call(lambda hook: is_meaningful(hook, monitor_id, check_id))
                 )
             except Exception as error:  # noqa: PERF203 - a lookup of the connection raises any error
-                verdict = error.verdict if isinstance(error, WebDataError) else "unknown"
-                is_lasting = verdict == "never" and not isinstance(error, TransportError)
-                if is_lasting or ("monitor", monitor_id) not in self.subjects:
+                ruling, since = judged(error, since, time.monotonic(), bills=True)
+                if ruling == "end" or ("monitor", monitor_id) not in self.subjects:
                     cause = f"check {check_id} of monitor {monitor_id}: {brief(error)}"
-                    raise WaitFailedError(cause, verdict) from error
-                await asyncio.sleep(backoff.failed(error))
+                    raise WaitFailedError(cause, "unknown" if since is None else "later") from error
+                await asyncio.sleep(backoff.failed(error, at_once=ruling == "warn"))
 
     async def _run(self) -> None:
         while True:
@@ -166,15 +167,15 @@ class PollSource:
         ]
         # A poll that fails, perhaps after a long timeout, must not keep the others from their turn.
         due.sort(key=lambda subject: subject.has_failed)
+        errors: dict[Subject, BaseException] = {}
         try:
-            await self._poll_all(await self._without_unchanged(due))
+            await self._poll_all(await self._without_unchanged(due), errors)
         except Exception as error:  # noqa: BLE001 - shown to all waits, and retried
-            if isinstance(error, (AuthenticationError, ConfigurationError)):
-                self._broadcast(WaitFailedError(error.brief(), "never"))
-            pause = self._backoff.failed(error)
+            pause = self._backoff.failed(error, is_silent=is_refusal(error))
             self._paused_until = asyncio.get_running_loop().time() + pause
             for subject in due:
                 if subject.due <= now:
+                    subject.answered(errors.get(subject, error))
                     subject.unanswered(brief(error), last=pause > sum(subjects.HINT_PAUSES))
         else:
             self._backoff.recovered()
@@ -200,27 +201,29 @@ class PollSource:
         # Unlisted monitors may be deleted, or too new for the replica.
         return [subject for subject in due if subject not in unchanged]
 
-    async def _poll_all(self, due: list[Subject]) -> None:
-        """Poll all subjects. An error of only some subjects does not delay the others."""
-        failed: list[tuple[Subject, WebDataError]] = []
+    async def _poll_all(self, due: list[Subject], errors: dict[Subject, BaseException]) -> None:
+        """Poll all subjects. An error of only some subjects does not delay the others.
+
+        :param errors: receives the error of each failed poll.
+        :raises Exception: the service is unavailable, or refuses the connection.
+        """
         for start in range(0, len(due), _BATCH):
             batch = due[start : start + _BATCH]
             polls = await asyncio.gather(*(self._poll(subject) for subject in batch), return_exceptions=True)
-            errors = [
-                (subject, error) for subject, error in zip(batch, polls, strict=True) if error is not None
-            ]
-            for subject, error in errors:
-                # A server that answers other polls is not down.
-                is_alone = isinstance(error, TransportError) and len(errors) < len(batch)
-                if not isinstance(error, WebDataError) or (
-                    isinstance(error, _CONNECTION_WIDE) and not is_alone
-                ):
+            failed = {
+                subject: error for subject, error in zip(batch, polls, strict=True) if error is not None
+            }
+            errors |= failed
+            for error in failed.values():
+                # A server that answers other polls is not down, and accepts the connection.
+                is_general = isinstance(error, _CONNECTION_WIDE) and len(failed) == len(batch)
+                if is_general or isinstance(error, RateLimitError) or not isinstance(error, WebDataError):
                     raise error
-                failed.append((subject, error))
-        if failed and len(failed) == len(due):
-            raise failed[-1][1]
-        for subject, error in failed:
-            self._retry(subject, error)
+        if errors and len(errors) == len(due):
+            raise errors[due[-1]]
+        for subject, error in errors.items():
+            subject.answered(error)
+            self._retry(subject, error)  # type: ignore[arg-type]
 
     async def _poll(self, subject: Subject) -> None:
         if not subject.targets:
@@ -232,17 +235,14 @@ class PollSource:
         except NotFoundError as error:
             self._retry(subject, error)
             return
-        except BaseException as error:
+        except BaseException:
             subject.due = 0.0
             subject.has_failed = True
-            refused = isinstance(error, WebDataError) and error.verdict == "never"
-            if not refused or isinstance(error, _CONNECTION_WIDE):
-                raise
-            subject.post(WaitFailedError(f"{subject.label}: {brief(error)}", "never"))
-            self._schedule(subject)
-            return
+            raise
         subject.missing_since = None
-        subject.has_failed = False
+        if subject.has_failed:
+            subject.has_failed = False
+            subject.answered(None)
         # Post the notices first, because the results may end the waits.
         if subject.backoff is not None:
             subject.backoff.recovered()
@@ -266,12 +266,11 @@ class PollSource:
             # Not a failure yet: the service reads from a replica.
             subject.missing_since = subject.missing_since or now
             if now - subject.missing_since > subjects.MISSING_LIMIT:
-                text = f"{subject.label} does not exist ({error.text()}): {subject.if_missing} ({error.help_code})"
-                subject.post(WaitFailedError(text, "never", is_missing=True))
+                subject.post(subject.missing(error))
             pause, last = min(1.0 + now - subject.missing_since, 8.0), False
         else:
             subject.backoff = subject.backoff or Backoff(subject.label, subject.post)
-            pause = subject.backoff.failed(error)
+            pause = subject.backoff.failed(error, is_silent=is_refusal(error))
             last = pause > sum(subjects.HINT_PAUSES)
         self._schedule(subject, pause)
         subject.unanswered(error.brief(), last=last)

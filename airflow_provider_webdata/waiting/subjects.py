@@ -12,6 +12,7 @@ from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.states.check_listing import CheckListing
 from airflow_provider_webdata.states.checks import finished_at, is_over
 from airflow_provider_webdata.states.jobs import LOST, RESULT_LIFE, JobView, name_of
+from airflow_provider_webdata.waiting.mailbox import WaitFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -117,6 +118,16 @@ class Subject(ABC):
             if last or count >= len(HINT_PAUSES):
                 del self.hints[name]  # type: ignore[union-attr]
                 self.post(Unconfirmed(name, reason))
+
+    def missing(self, error: NotFoundError) -> WaitFailedError:
+        """Return the end of the waits for a permanently missing subject."""
+        text = f"{self.label} does not exist ({error.text()}): {self.if_missing} ({error.help_code})"
+        return WaitFailedError(text, "never", is_missing=True)
+
+    def answered(self, error: BaseException | None) -> None:
+        """Let every target judge an answer; see `Target.answered`."""
+        for target in self.targets:
+            target.answered(error)
 
     def post(self, item: Any) -> None:
         """Post an item to every target."""

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple
 
 import pendulum
 from msgspec.structs import replace
 
-from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.url_secrets import without_secrets
-from airflow_provider_webdata.hooks.webhooks import can_receive, no_deliveries_reason
+from airflow_provider_webdata.states import answers
 from airflow_provider_webdata.states.outcomes import OutcomeT
+from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailedError
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.states.answers import Ruling
     from airflow_provider_webdata.states.outcomes import Status
-    from airflow_provider_webdata.waiting.mailbox import Mailbox, WaitFailedError
-    from airflow_provider_webdata.waiting.policy import PollingPolicy
+    from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.subjects import Subject, SubjectKey
     from airflow_provider_webdata.waiting.subscriptions import Subscription
 
@@ -48,7 +50,7 @@ class Judgment(NamedTuple):
 class Target(ABC, Generic[OutcomeT]):
     """A job, check, or delivery to wait for. It evaluates the findings of its sources, and can request more."""
 
-    __slots__ = ("log", "mailbox", "subscriptions")
+    __slots__ = ("log", "mailbox", "refused_since", "subscriptions")
 
     outcome_class: type[OutcomeT]
     """The class of the wait's outcome."""
@@ -56,10 +58,14 @@ class Target(ABC, Generic[OutcomeT]):
     subject_class: type[Subject]
     """The class of the polled subject; not set if the service is not polled."""
 
+    bills: ClassVar[bool] = True
+    """Whether something that is billed runs; see `states.answers`."""
+
     def __init__(self, log: Any) -> None:
         self.log = log
         self.mailbox: Mailbox
         self.subscriptions: tuple[Subscription, ...] = ()
+        self.refused_since: float | None = None
 
     @abstractmethod
     def __str__(self) -> str:
@@ -76,9 +82,10 @@ class Target(ABC, Generic[OutcomeT]):
         return bool(self.key[0])
 
     @abstractmethod
-    def begin(self, settings: ConnectionSettings) -> tuple[str, tuple[Subscription, ...]]:
+    def begin(self, settings: ConnectionSettings, *, listens: bool) -> tuple[str, tuple[Subscription, ...]]:
         """Return how the end is detected, as text, and the deliveries to subscribe to.
 
+        :param listens: whether deliveries to the connection are read.
         :raises ConfigurationError: the connection has no webhook to wait for.
         """
 
@@ -104,21 +111,39 @@ class Target(ABC, Generic[OutcomeT]):
             return outcome
         return replace(outcome, verdict=failure.verdict, is_missing=failure.is_missing)
 
+    def ruling(self, error: BaseException | None) -> Ruling:
+        """Return what this wait does about an answer, or about a failed lookup of the connection.
+
+        :param error: None: a good answer.
+        """
+        found, self.refused_since = answers.judged(
+            error, self.refused_since, time.monotonic(), bills=self.bills
+        )
+        return found
+
+    def answered(self, error: BaseException | None) -> None:
+        """Judge an answer, and post the warning or the end of the wait that follows from it."""
+        since, ruling = self.refused_since, self.ruling(error)
+        minutes = answers.OUTAGE_SECONDS / 60
+        if error is None:
+            if since is not None:
+                self.mailbox.post(
+                    Notice(f"The service accepts the connection again, for {self}", is_warning=False)
+                )
+        elif ruling == "warn":
+            self.mailbox.post(
+                Notice(
+                    f"{self}: {brief(error)}; retries continue for {minutes:g} minutes, and read the connection again"
+                )
+            )
+        elif ruling == "end":
+            text = "" if since is None else f"refused for {minutes:g} minutes: "
+            verdict = "never" if since is None else "later"
+            self.mailbox.post(WaitFailedError(f"{self}: {text}{brief(error)}", verdict))  # type: ignore[arg-type]
+
     def remarks(self) -> list[str]:
         """Return additional remarks for the message of a timeout."""
         return []
-
-
-def listens(policy: PollingPolicy, settings: ConnectionSettings) -> bool:
-    """Return whether a wait subscribes to deliveries.
-
-    :raises ConfigurationError: the policy requires webhooks, and the connection cannot receive any.
-    """
-    if policy.wait_by != "polling" and can_receive(settings):
-        return True
-    if policy.wait_by == "webhook":
-        raise ConfigurationError(no_deliveries_reason(settings))
-    return False
 
 
 @cache
@@ -128,9 +153,9 @@ def polls(interval: float) -> str:
 
 
 @cache
-def by_webhook(safety_poll: float) -> str:
-    """Return a text about deliveries with a safety poll."""
-    return f"by webhook, and {polls(safety_poll)} in case a delivery is lost"
+def by_webhook(interval: float) -> str:
+    """Return a text about deliveries with a poll at this interval."""
+    return f"by webhook, and {polls(interval)} in case a delivery is lost"
 
 
 def waiting_for(subject: object, how: str, deadline: float | None) -> str:

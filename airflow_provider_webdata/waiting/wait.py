@@ -6,10 +6,9 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
-from airflow_provider_webdata.common.coded_errors import CodedError, brief
+from airflow_provider_webdata.api.errors import NotFoundError
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.waiting import subjects
-from airflow_provider_webdata.waiting.connection import LOOKUP_SECONDS
 from airflow_provider_webdata.waiting.mailbox import ExpiredError, Mailbox, Notice, WaitFailedError
 from airflow_provider_webdata.waiting.poll_source import is_meaningful
 from airflow_provider_webdata.waiting.target import Judge, Judgment, Look, waiting_for
@@ -31,18 +30,15 @@ async def wait(
     target: Target[OutcomeT],
     deadline: float | None = None,
     announce: Announce | None = None,
-    *,
-    at_least_once: bool = False,
 ) -> OutcomeT:
     """Wait for a target, and return the outcome.
 
-    It is `timeout` with the last observed state if the deadline passes, and `error` after a permanent error or a
-    failure of a source.
+    It is `timeout` with the last observed state if the deadline passes, and `error` if the target is missing, the
+    service refuses the connection for `states.answers.OUTAGE_SECONDS`, or a source fails.
 
     :param deadline: seconds since the epoch; None: no deadline.
     :param announce: default: log the first line immediately to the target's log.
-    :param at_least_once: poll once even if the deadline passes before the first response.
-    :raises ConfigurationError: the connection is invalid, or has no webhook to wait for.
+    :raises ConfigurationError: the connection has no webhook to wait for.
     :raises ArgumentError: a value of the target is invalid.
     """
     # Ten thousand waits keep their frames in memory: `_begin` has a separate frame for values needed only at the start.
@@ -51,8 +47,6 @@ async def wait(
             await _begin(hub, target, deadline, announce)
             return target.outcome(await next_found(hub, target))
         except ExpiredError:
-            if at_least_once and (outcome := await _first_look(hub, target)):
-                return outcome
             return target.unfinished("timeout", timed_out(target, seen(hub, target)))
         except WaitFailedError as error:
             return target.unfinished("error", brief(error), error)
@@ -70,7 +64,8 @@ async def _begin(hub: Hub, target: Target[Any], deadline: float | None, announce
 
 async def follow(hub: Hub, target: Target[Any]) -> str:
     """Subscribe a target to its sources until `leave`, and return how its end is detected, as text."""
-    how, target.subscriptions = target.begin(await _settings(hub, target.mailbox, target.log))
+    settings = await _settings(hub, target)
+    how, target.subscriptions = target.begin(settings, listens=hub.listens)
     for subscription in target.subscriptions:
         hub.inbox.subscribe(subscription, target.mailbox)
     if target.is_polled:
@@ -78,22 +73,29 @@ async def follow(hub: Hub, target: Target[Any]) -> str:
     return how
 
 
-async def _settings(hub: Hub, mailbox: Mailbox, log: Any) -> ConnectionSettings:
-    """Return the connection's settings, unless the deadline passes while Airflow cannot read them.
+async def _settings(hub: Hub, target: Target[Any]) -> ConnectionSettings:
+    """Return the connection's settings, unless the deadline passes while they cannot be read.
 
     :raises ExpiredError: the deadline has passed.
+    :raises WaitFailedError: the connection is missing or invalid, and nothing that is billed runs, or for too long.
     """
     connection = hub.connection
-    if connection.is_read:
-        return await connection.settings()
-    if connection.backoff.notice is not None:
-        connection.backoff.notice.log_to(log)
-    reading = connection.reading()
-    while not reading.done():
-        await asyncio.wait((reading, mailbox.arrival()), return_when=asyncio.FIRST_COMPLETED)
-        while isinstance(notice := mailbox.pop(), Notice):
-            notice.log_to(log)
-    return reading.result()
+    if not connection.is_read and connection.backoff.notice is not None:
+        connection.backoff.notice.log_to(target.log)
+    while not connection.is_read:
+        reading = connection.reading()
+        while not reading.done():
+            await asyncio.wait((reading, target.mailbox.arrival()), return_when=asyncio.FIRST_COMPLETED)
+            _log_notices(target)
+        if (error := reading.exception()) is not None:
+            target.answered(error)
+            _log_notices(target)
+    return await connection.settings()
+
+
+def _log_notices(target: Target[Any]) -> None:
+    while isinstance(notice := target.mailbox.pop(), Notice):
+        notice.log_to(target.log)
 
 
 def leave(hub: Hub, target: Target[Any]) -> None:
@@ -137,37 +139,17 @@ def _judge(hub: Hub, monitor_id: str, judge: Judge, mailbox: Mailbox) -> None:
     hub.polls.judge(monitor_id, judge.check_id).add_done_callback(answer)
 
 
-async def _first_look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
-    subject = hub.polls.subjects.get(target.key)
-    if subject is not None and subject.polled_at is not None:
-        return None
-    try:
-        await asyncio.wait_for(hub.connection.settings(), LOOKUP_SECONDS)
-    except CodedError:
-        raise
-    except Exception as error:  # noqa: BLE001 - a secrets backend raises any error
-        reason = brief(error) or type(error).__name__
-        target.log.warning("Failed to read connection %r: %s", hub.connection.conn_id, reason)
-        return None
-    try:
-        return await look(hub, target)
-    except WebDataError as error:
-        if error.verdict == "never":
-            raise
-        target.log.warning("%s", error.brief())
-        return None
-
-
 async def look(hub: Hub, target: Target[OutcomeT]) -> OutcomeT | None:
     """Poll a target once, and return the outcome, or None if the wait has not ended.
 
     The poll source keeps the target until `leave`, or until the hub closes.
 
-    :raises WebDataError: the service or the inbox is unavailable, or the job or monitor stays missing for longer than
-        the service's replica may lag. The outcome of a missing check is an `error`.
+    The outcome is an `error` if the job, monitor, or check stays missing for longer than the service's replica may lag.
+
+    :raises WebDataError: the service or the inbox is unavailable, or refuses the connection.
     """
     target.mailbox = Mailbox()
-    _, subscriptions = target.begin(await hub.connection.settings())
+    _, subscriptions = target.begin(await hub.connection.settings(), listens=False)
     while True:
         try:
             found = await (_poll(hub, target) if target.is_polled else hub.inbox.past(subscriptions))
@@ -191,9 +173,9 @@ async def _poll(hub: Hub, target: Target[Any]) -> list[tuple[Any, Any]]:
         # A new object may still be missing in the replica.
         try:
             found = await subject.poll(hub.connection.call)
-        except NotFoundError:
+        except NotFoundError as error:
             if time.monotonic() - began + subjects.MISSING_PAUSE > subjects.MISSING_LIMIT:
-                raise
+                raise subject.missing(error) from None
         else:
             while (item := target.mailbox.pop()) is not None:
                 if isinstance(item, Notice):

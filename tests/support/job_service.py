@@ -22,6 +22,9 @@ RUNNING = {"crawl": "scraping", "batch_scrape": "scraping", "agent": "processing
 
 Answer = tuple[int, Any, dict[str, str]]
 
+REFUSED: Answer = (401, {"success": False, "error": "Unauthorized: Invalid token"}, {})
+"""The answer to a wrong key."""
+
 
 def _part(path: str, job: dict[str, Any], query: str) -> dict[str, Any]:
     """Return the state of a job with pages after `skip`, and `next` until the job is completed."""
@@ -54,6 +57,7 @@ class JobService:
     :ivar errors: answer of the list of failed pages; None: the connection is lost.
     :ivar ends_at_cancel: whether a job ends just before it would be canceled.
     :ivar api_key: any is accepted.
+    :ivar accepts: the only key that is accepted; None: any.
     """
 
     api_key = "any"
@@ -63,6 +67,7 @@ class JobService:
         self.bodies: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         self.faults: list[Answer | None] = []
+        self.accepts: str | None = None
         self._stopped = threading.Event()
         self.start_faults: list[Any] = []
         self.requests: list[str] = []
@@ -92,7 +97,10 @@ class JobService:
                 length = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None
                 path, _, query = self.path.partition("?")
-                found = service.answer(self.command, path, body, self.headers.get("x-idempotency-key"), query)
+                found: Answer | None = REFUSED
+                if service.accepts is None or self.headers["Authorization"] == f"Bearer {service.accepts}":
+                    key = self.headers.get("x-idempotency-key")
+                    found = service.answer(self.command, path, body, key, query)
                 if found is None:
                     self.close_connection = True
                     with contextlib.suppress(OSError):

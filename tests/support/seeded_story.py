@@ -25,7 +25,6 @@ from airflow_provider_webdata.runs.failures import (
     StepFailedError,
     TooManyFailuresError,
 )
-from airflow_provider_webdata.states.deadline import WaitDeadline
 from tests.support.seeded_dags import seeded
 from tests.support.seeded_service import DAYS, JOB_ERRORS, SEED, Service
 
@@ -491,7 +490,7 @@ class Story:
         ]
         run.add("find_papers", 2, {"return_value": papers, "credits": self._credits("search", 2)})
         if age == 1:
-            deadline = WaitDeadline((self.now - timedelta(hours=2)).timestamp()).serialize()
+            deadline = (self.now - timedelta(hours=2)).timestamp()
             arguments = {"webdata_conn_id": self.conn_id, "key": "editor-approval", "deadline": deadline}
             run.add(
                 "await_editor",
@@ -599,15 +598,14 @@ class Story:
         run.add("map_catalog", 4, {"return_value": mapped, **mapped, "credits": self._credits("map", 1)})
 
     def _await_job(self, run: Run, task_id: str, kind: str, job_id: str) -> None:
-        policy = {"wait_by": "auto", "poll_interval": 30.0, "safety_poll": 300.0}
         arguments = {
             "webdata_conn_id": self.conn_id,
             "kind": kind,
             "job_id": job_id,
-            "policy": policy,
+            "poll_interval": 30.0,
             "reports": True,
             "cancel_on_kill": True,
-            "deadline": WaitDeadline((self.now + timedelta(hours=5)).timestamp()).serialize(),
+            "deadline": (self.now + timedelta(hours=5)).timestamp(),
         }
         self._event(run.at, f"{kind}.started", job_id, self._origin(run, task_id))
         run.add(

@@ -29,12 +29,11 @@ from airflow_provider_webdata.runs.publishing.page_errors import PageErrors
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, valid_request
 from airflow_provider_webdata.runs.wait_run import WaitRun
-from airflow_provider_webdata.states.deadline import EXECUTION_TIMEOUT
 from airflow_provider_webdata.states.jobs import JobView, events_to_ask_for, first_few, name_of
 from airflow_provider_webdata.states.outcomes import JobOutcome
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
-from airflow_provider_webdata.waiting.policy import in_worker, job_policy
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, poll_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models.base import RequestModel
     from airflow_provider_webdata.base.job_operator import WebDataJobOperator
     from airflow_provider_webdata.common.job_kinds import JobKind
-    from airflow_provider_webdata.hooks.webdata import WebDataHook
     from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
     from airflow_provider_webdata.runs.jobs.start import TaskJob
 
@@ -215,12 +213,7 @@ class JobRun(WaitRun[JobOutcome]):
             raise error
         kind, job_id = checked_kind(started.kind), started.id
         message = f"The triggerer did not report the end of {name_of(kind)} {job_id}: {error}"
-        last = self.execution_deadline
-        ends_attempt = isinstance(error, TaskDeferralTimeout) and last is not None and time.time() >= last
-        by = EXECUTION_TIMEOUT if ends_attempt else None
-        return self.resume_with(
-            JobOutcome(status="timeout", message=message, kind=kind, job_id=job_id, by=by)
-        )
+        return self.resume_with(JobOutcome(status="timeout", message=message, kind=kind, job_id=job_id))
 
     def judge(self, outcome: JobOutcome) -> None:
         """Return if an outcome is `done`; otherwise end the attempt with its status."""
@@ -251,7 +244,7 @@ class JobRun(WaitRun[JobOutcome]):
         if (started := self.memory.record.started) is not None:
             self.memory.note(started=replace(started, stopped=True))
         try:
-            stopped = self._cancel(self.hook, job_id, True)
+            stopped = self.hook.cancel_job(self.kind, job_id)
         except WebDataError:
             self.log.error(
                 "Job %s continues and bills: it could not be canceled. It has used %s credits; credit_limit=%s",
@@ -353,26 +346,19 @@ class JobRun(WaitRun[JobOutcome]):
         deadline = start.deadline or time.time() + limit
         if not resumed:
             start.set_deadline(deadline)
-        policy = job_policy(task.poll_interval)
+        poll_interval = poll_seconds(task.poll_interval, JOB_POLL_INTERVAL)
         if task.deferrable:
             trigger_kwargs = {
                 "webdata_conn_id": task.webdata_conn_id,
                 "kind": self.kind,
                 "job_id": job.job_id,
-                # Without a webhook, no delivery comes.
-                "policy": (policy if job.reports else in_worker(policy)).serialize(),
+                "poll_interval": poll_interval,
                 "reports": job.reports,
                 "cancel_on_kill": task.cancel_on_kill,
                 "credit_limit": self._watched_limit,
             }
             self.defer_until(deadline, WebDataJobTrigger, trigger_kwargs, resumed=resumed)
-        target = JobTarget(
-            self.kind,
-            job.job_id,
-            in_worker(policy),
-            self.log,
-            credit_limit=self._watched_limit,
-        )
+        target = JobTarget(self.kind, job.job_id, poll_interval, self.log, credit_limit=self._watched_limit)
         return self._finish(self._at_end(self.wait_here(target, deadline)))
 
     def _push_over_limit(self) -> None:
@@ -399,7 +385,11 @@ class JobRun(WaitRun[JobOutcome]):
 
     def _at_end(self, outcome: JobOutcome) -> JobOutcome:
         """Return the outcome after a last look at a job whose wait timed out, or failed and is not repeated."""
-        is_final = outcome.verdict == "never" or self.attempt.is_last
+        if outcome.verdict == "later" and self.attempt.is_last:
+            remark = f"No attempt is left, and job {outcome.job_id} may continue{' and bill' if self._bills() else ''}"
+            sensor = self._sensor(outcome.job_id, may_be_cancelled=False)
+            self.log.error("%s. To get its result, correct the connection, and use %s", remark, sensor)
+        is_final = outcome.verdict != "later" and (outcome.verdict == "never" or self.attempt.is_last)
         if outcome.status != "error" or not is_final or outcome.is_missing:
             return self._at_timeout(outcome)
         if not outcome.job_id:
@@ -421,10 +411,7 @@ class JobRun(WaitRun[JobOutcome]):
         job_id, message = outcome.job_id, outcome.message
         has_pages = JOBS[self.kind].documents is not None
         try:
-            # The end of the attempt is no timeout of the wait: in a worker, Airflow calls `on_kill`.
-            ends_attempt = outcome.by == EXECUTION_TIMEOUT
-            wanted = self.task.cancel_on_kill or not ends_attempt
-            if self._cancel(self.hook, job_id, wanted):
+            if self.hook.cancel_job(self.kind, job_id):
                 if not has_pages:
                     billed = "; its work until then is billed" if self._bills() else ""
                     text = f"{message}. The job was canceled and has no result{billed}"
@@ -453,10 +440,6 @@ class JobRun(WaitRun[JobOutcome]):
             f"job_id={job_id!r}{more})"
         )
 
-    def _cancel(self, hook: WebDataHook, job_id: str, wanted: bool) -> bool:
-        """Cancel a job if wanted; return whether this call ended it."""
-        return wanted and hook.cancel_job(self.kind, job_id)
-
     def discard(self, kind: JobKind, job_id: str) -> None:
         """Cancel a job that this task abandons, like `on_kill`, and record its cost."""
         status: Mapping[str, Any] = {}
@@ -481,7 +464,7 @@ class JobRun(WaitRun[JobOutcome]):
         try:
             # The signal may interrupt a call of the task's own hook.
             with self.hook.sibling() as hook:
-                done = self._cancel(hook, job_id, True)
+                done = hook.cancel_job(self.kind, job_id)
                 used = hook.job_status(self.kind, job_id, limit=1).to_wire().get("creditsUsed")
         except WebDataError as error:
             self.log.warning(

@@ -23,7 +23,7 @@ from airflow_provider_webdata.states.jobs import first_few
 from airflow_provider_webdata.states.outcomes import CheckOutcome
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting.check_target import CheckTarget
-from airflow_provider_webdata.waiting.policy import check_policy, in_worker
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, poll_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -74,19 +74,20 @@ class CheckRun(CheckWaitRun):
         :param check_id: the check's UUID; None: the next one that finishes.
         """
         after, deadline, resumed = self._span()
+        poll_interval = poll_seconds(self.task.poll_interval, CHECK_POLL_INTERVAL)
         if self.task.deferrable:
             trigger_kwargs = {
                 "webdata_conn_id": self.task.webdata_conn_id,
                 "monitor_id": monitor_id,
                 "check_id": check_id,
                 "after": after.isoformat(),
-                "policy": check_policy(self.task.poll_interval).serialize(),
+                "poll_interval": poll_interval,
                 "criteria": self.task._criteria().serialize(),
             }
             self.defer_until(deadline, WebDataMonitorCheckTrigger, trigger_kwargs, resumed=resumed)
         queue = CheckQueue(self.task._criteria(), after, check_id)
-        policy = in_worker(check_policy(self.task.poll_interval))
-        outcome = self.wait_here(CheckTarget(monitor_id, queue, policy, self.log), deadline)
+        target = CheckTarget(monitor_id, queue, poll_interval, self.log)
+        outcome = self.wait_here(target, deadline, resumed=resumed)
         if outcome.status == "timeout":
             outcome = replace(outcome, message=f"{outcome.message} ({self._limit:g} s)")
         self.judge(outcome)

@@ -16,7 +16,6 @@ from airflow_provider_webdata.common.component_metrics import count, timing
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
-from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.states.outcomes import WaitOutcome
 from airflow_provider_webdata.triggers.base.announcement import Announcement
 from airflow_provider_webdata.triggers.base.serialization import serialized
@@ -25,7 +24,7 @@ from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 from airflow_provider_webdata.waiting.wait import wait
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncIterator
 
     from airflow_provider_webdata.waiting.target import Target
 
@@ -34,16 +33,14 @@ class WaitTrigger(BaseTrigger):
     """Base class of the triggers that end with one event.
 
     :param after: ISO 8601 time; only later checks or deliveries count.
-    :param deadline: end of the wait, as returned by `WaitDeadline.serialize`, or seconds since the epoch. If it has no
-        time: a minute before Airflow's timeout of the task's deferral, or never if there is no timeout.
+    :param deadline: end of the wait, in seconds since the epoch. None: a minute before Airflow's timeout of the task's
+        deferral, or never if there is no timeout.
     """
 
     kind: str
     """The wait's kind in metrics."""
 
-    def __init__(
-        self, webdata_conn_id: str, after: str | None, deadline: Mapping[str, Any] | float | None
-    ) -> None:
+    def __init__(self, webdata_conn_id: str, after: str | None, deadline: float | None) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
         self.webdata_conn_id = webdata_conn_id
         self.after = after
@@ -68,7 +65,6 @@ class WaitTrigger(BaseTrigger):
                 target = self._target()
                 hub = Hub.of(self.webdata_conn_id)
                 outcome: WaitOutcome = await wait(hub, target, self._ends_at(), announcement.announce)
-                outcome = WaitDeadline.of(self.deadline).named_in(outcome)
             except WebDataError as error:
                 outcome = WaitOutcome(status="error", message=brief(error), verdict=error.verdict)
             except Exception as error:  # noqa: BLE001 - the task gets it
@@ -84,11 +80,11 @@ class WaitTrigger(BaseTrigger):
     def _hold_back_seconds(self) -> float:
         """Return the seconds to delay the event, because the worker that deferred the task may still be running."""
         # Without a deadline, the task started in the triggerer and no worker deferred it.
-        return 0.0 if WaitDeadline.of(self.deadline).at is None else seconds_until_resumable()
+        return 0.0 if self.deadline is None else seconds_until_resumable()
 
     def _ends_at(self) -> float | None:
-        if (at := WaitDeadline.of(self.deadline).at) is not None:
-            return at
+        if self.deadline is not None:
+            return self.deadline
         limit = self.timeout_after
         if limit is None:
             return None

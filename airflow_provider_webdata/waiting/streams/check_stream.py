@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
-    from airflow_provider_webdata.waiting.policy import PollingPolicy
 
 log = logging.getLogger(__name__)
 
@@ -49,17 +48,18 @@ class CheckStream(Stream):
     A cursor is `{"after": ..., "ids": [[id, end], ...]}`: a time, and the checks after it that the watcher has seen.
     """
 
-    def __init__(self, conn_id: str, monitor: str, policy: PollingPolicy, start: str | None) -> None:
+    def __init__(self, conn_id: str, monitor: str, poll_interval: float, start: str | None) -> None:
         super().__init__(conn_id, start)
         self._monitor = monitor
-        self._policy = policy
+        self._poll_interval = poll_interval
 
     async def _read(self, hub: Hub, mailbox: Mailbox, cursor: Any) -> AsyncGenerator[StreamItem, None]:
         monitor_id = await _monitor_id(hub, self._monitor)
         if cursor is None:
             start = self._start or (datetime.now(timezone.utc) - start_lag()).isoformat()
             cursor = {"after": start, "ids": []}
-        target = CheckTarget(monitor_id, CheckQueue(_EVERY_CHECK, moment(cursor["after"])), self._policy, log)
+        queue = CheckQueue(_EVERY_CHECK, moment(cursor["after"]))
+        target = CheckTarget(monitor_id, queue, self._poll_interval, log)
         target.mailbox = mailbox
         try:
             await follow(hub, target)

@@ -20,8 +20,7 @@ KNOWN = Path(os.environ["AIRFLOW_HOME"]) / "monitors.json"
 
 monitor = json.loads(KNOWN.read_text())["watched"]
 triggers = {
-    # Other tests move the sandbox's clock forward. Deliveries then seem to be older than the checks.
-    "check": WebDataMonitorCheckEventTrigger("webdata_default", monitor, safety_poll=2),
+    "check": WebDataMonitorCheckEventTrigger("webdata_default", monitor, poll_interval=2),
     "delivery": WebDataWebhookEventTrigger(
         "webdata_default", ["monitor.check.completed"], monitor_id=monitor
     ),

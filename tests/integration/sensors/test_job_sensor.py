@@ -5,6 +5,7 @@ DAG runs in a real Airflow show how each mode waits and how waits end; the rest 
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -15,12 +16,14 @@ from structlog.testing import capture_logs
 
 from airflow_provider_webdata.options import Quality
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.states import answers
 from airflow_provider_webdata.waiting import subjects
 from tests.integration.sensors.conftest import MODES, task
 from tests.support import direct
 from tests.support.dag_runner import dag_runner
-from tests.support.job_service import RUNNING, JobService
+from tests.support.job_service import REFUSED, RUNNING, JobService
 from tests.support.service import CONNECTION_ID, JOB_PATHS, connection_text
+from tests.support.waiting import wait_until
 
 IMPORT = "from airflow_provider_webdata.sensors.job import WebDataJobSensor\n"
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
@@ -118,17 +121,19 @@ def test_a_job_without_a_result(wait: Any, jobs: JobService, end: str) -> None:
 
 
 def test_only_a_timeout_is_skipped(wait: Any, jobs: JobService, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An unknown job and a wrong key are errors with `soft_fail` too; the log has the reason of a skip."""
+    """An unknown job and a key that stays wrong are errors with `soft_fail` too; the log has the reason of a skip."""
     monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.1)
+    monkeypatch.setattr(answers, "OUTAGE_SECONDS", 0.2)
     jobs.ends_after = None
     jobs.set("crawl", JOB, "scraping")
     for mode in ("poke", "defer"):
         unknown = wait(mode, job_id="0b9c1f4e-0000-4000-8000-00000000dead", soft_fail=True, retries=0)
         assert (unknown.state, "not found" in str(unknown.error)) == ("failed", True), mode
-        # A trigger reads the connection again after the first.
-        jobs.faults = [(401, {"success": False, "error": "Unauthorized"}, {})] * 5
-        assert wait(mode, soft_fail=True).ended == ("failed", 1), mode
-        jobs.faults = []
+        jobs.accepts = "another"
+        refused = wait(mode, soft_fail=True, retries=1)
+        assert refused.ended == ("failed", 2), "a retry waits for the same job"
+        assert "(WD-401)" in str(refused.error), mode
+        jobs.accepts = None
     with capture_logs() as logs:
         done = wait("defer", soft_fail=True, timeout=1)
     assert done.ended == ("skipped", 1)
@@ -171,6 +176,56 @@ def test_trouble_that_passes(wait: Any, jobs: JobService, mode: str) -> None:
     done = wait(mode)
     assert done.ended == ("success", 1), done.error
     assert jobs.faults == []
+
+
+@pytest.mark.rule("status-401")
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("refusal", [401, 402, 403])
+def test_a_refusal_that_passes(wait: Any, jobs: JobService, mode: str, refusal: int) -> None:
+    """In each mode, and while the result is read."""
+    jobs.ends_after = 1
+    jobs.set("crawl", JOB, "scraping", data=DATA["crawl"])
+    jobs.faults = [(refusal, {"success": False, "error": "no"}, {})] * 4
+    done = wait(mode)
+    assert done.ended == ("success", 1), done.error
+    assert jobs.faults == []
+
+
+@pytest.mark.rule("status-401")
+@pytest.mark.parametrize("mode", MODES)
+def test_the_next_poke_uses_a_corrected_key(
+    wait: Any, jobs: JobService, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And so does the request for the result."""
+    jobs.set("crawl", JOB, "completed", data=DATA["crawl"])
+    jobs.accepts = "new"
+
+    def correct() -> None:
+        wait_until(lambda: len(jobs.requests) >= 2)
+        monkeypatch.setenv(
+            f"AIRFLOW_CONN_{CONNECTION_ID.upper()}", connection_text(jobs.url, key="new", retry_budget=0)
+        )
+
+    correcting = threading.Thread(target=correct)
+    correcting.start()
+    done = wait(mode)
+    correcting.join()
+    assert done.ended == ("success", 1), done.error
+
+
+@pytest.mark.parametrize("mode", ["poke", "defer"])
+def test_a_refusal_while_the_result_is_read_is_retried(wait: Any, jobs: JobService, mode: str) -> None:
+    jobs.set("crawl", JOB, "completed", data=DATA["crawl"])
+    real = jobs.answer
+    refusals = [REFUSED] * 2
+
+    def answer(method: str, path: str, body: Any, key: Any, query: str = "") -> Any:
+        return refusals.pop() if query != "limit=1" and refusals else real(method, path, body, key, query)
+
+    jobs.answer = answer  # type: ignore[method-assign]
+    done = wait(mode)
+    assert done.state == "success", done.error
+    assert not refusals
 
 
 def test_pages_of_a_poke_that_failed_are_not_counted_again(wait: Any, jobs: JobService) -> None:

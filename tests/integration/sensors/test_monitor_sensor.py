@@ -13,6 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
+from airflow_provider_webdata.states import answers
 from airflow_provider_webdata.waiting import subjects
 from tests.integration.sensors.conftest import AGO, MODES, PAGE, SHOP, Service, task
 from tests.support import direct
@@ -302,10 +303,11 @@ def test_unknown_check(wait, service, monkeypatch, mode):
 
 @pytest.mark.rule("status-401")
 @pytest.mark.parametrize("mode", ["poke", "defer"])
-def test_wrong_key_fails_immediately(wait, service, monkeypatch, mode):
+def test_a_key_that_stays_wrong(wait, service, monkeypatch, mode):
+    monkeypatch.setattr(answers, "OUTAGE_SECONDS", 0.2)
     monkeypatch.setenv("AIRFLOW_CONN_OTHER", connection_text(service.sandbox.url, "no"))
-    done = wait(service.monitor(), mode, webdata_conn_id="other")
-    assert done.ended == ("failed", 1)
+    done = wait(service.monitor(), mode, webdata_conn_id="other", retries=1)
+    assert done.ended == ("failed", 2)
     assert "Unauthorized" in str(done.error)
 
 

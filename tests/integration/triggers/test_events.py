@@ -16,6 +16,7 @@ from airflow_provider_webdata.triggers.events import (
     WebDataMonitorCheckEventTrigger,
     WebDataWebhookEventTrigger,
 )
+from airflow_provider_webdata.waiting import check_target
 from airflow_provider_webdata.waiting.streams import check_stream, checkpoint, stream
 from airflow_provider_webdata.waiting.streams.stream import StreamItem
 
@@ -291,11 +292,14 @@ def for_checks(monitor: str, **given: Any) -> WebDataMonitorCheckEventTrigger:
         pytest.param(True, True, id="shared-webhook", marks=needs_shared_streams),
     ],
 )
-async def test_each_check_becomes_one_event(world: Any, tools: Any, shared: bool, webhook: bool) -> None:
+async def test_each_check_becomes_one_event(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch, shared: bool, webhook: bool
+) -> None:
     """A check that completed just before the watcher began is among them: the DAG may have been unpaused by then."""
     monitor = world.monitor(webhook=webhook)
     checks = [await asyncio.to_thread(world.run, monitor)]
-    trigger = for_checks(monitor, poll_interval=1.0, safety_poll=1.0)
+    monkeypatch.setattr(check_target, "CHECK_SAFETY_POLL", 1.0)
+    trigger = for_checks(monitor, poll_interval=1.0)
     async with running(trigger, tools=tools, shared=shared, store=Store()) as triggerer:
         checks += [await asyncio.to_thread(world.run, monitor) for _ in range(2)]
         await tools.until(lambda: len(triggerer.events[0]) >= 3)
@@ -318,16 +322,16 @@ async def test_a_watcher_by_name(world: Any, tools: Any) -> None:
 
 
 @needs_shared_streams
-async def test_checks_over_a_restart(world: Any, tools: Any) -> None:
+async def test_checks_over_a_restart(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monitor = world.monitor()
     store = Store()
-    how: dict[str, Any] = {"poll_interval": 1.0, "safety_poll": 1.0}
-    async with running(for_checks(monitor, **how), tools=tools, store=store) as first:
+    monkeypatch.setattr(check_target, "CHECK_SAFETY_POLL", 1.0)
+    async with running(for_checks(monitor, poll_interval=1.0), tools=tools, store=store) as first:
         one = await asyncio.to_thread(world.run, monitor)
         await tools.until(lambda: first.events[0])
         await tools.until(lambda: any(value["ids"] for value in store.values.values()))
     two = await asyncio.to_thread(world.run, monitor)
-    async with running(for_checks(monitor, **how), tools=tools, store=store) as second:
+    async with running(for_checks(monitor, poll_interval=1.0), tools=tools, store=store) as second:
         three = await asyncio.to_thread(world.run, monitor)
         await tools.until(lambda: len(second.events[0]) >= 2)
     assert [event["check_id"] for event in first.events[0] + second.events[0]] == [one, two, three]
@@ -397,9 +401,7 @@ async def test_only_checks_that_count_become_events(
         for_deliveries(events=["page"], key="k", monitor_id="m", job_id="j", start="2026-01-01T00:00:00Z"),
         for_checks(
             "m",
-            wait_by="polling",
             poll_interval=5.0,
-            safety_poll=6.0,
             on_failed="wait",
             on_partial="wait",
             on_skipped="accept",

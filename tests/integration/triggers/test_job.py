@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
-from airflow_provider_webdata.waiting import inbox_source, policy, subjects
+from airflow_provider_webdata.waiting import inbox_source, job_target, policy, subjects
 from airflow_provider_webdata.waiting.hub import Hub
 from tests.integration.triggers.conftest import has_begun
 from tests.support.job_service import RUNNING, JobService
@@ -35,12 +35,8 @@ def receiving(service: Any, inbox: Any, connect: Callable[..., None]) -> Any:
 
 
 def trigger(kind: str = "crawl", job_id: str = JOB, **given: Any) -> WebDataJobTrigger:
-    """Return a trigger with further arguments and values of the policy."""
-    policy = {"wait_by": "auto", "poll_interval": 1.0, "safety_poll": 300.0}
-    policy |= {name: given.pop(name) for name in list(given) if name in policy}
-    return WebDataJobTrigger(
-        "webdata_default", kind, job_id, policy, **{"deadline": time.time() + PATIENCE, **given}
-    )
+    wait = {"poll_interval": 1.0, "deadline": time.time() + PATIENCE, **given}
+    return WebDataJobTrigger("webdata_default", kind, job_id, **wait)
 
 
 def delivery(event: str, job_id: str = JOB, **more: Any) -> dict[str, Any]:
@@ -87,7 +83,7 @@ async def test_deliveries_report_the_end(service: Any, receiving: Any, tools: An
     for index, (kind, _) in enumerate(cases):
         service.set(kind, number(index), RUNNING[kind])
     waits = [
-        trigger(kind, number(index), reports=True, poll_interval=600.0, safety_poll=600.0)
+        trigger(kind, number(index), reports=True, poll_interval=600.0)
         for index, (kind, _) in enumerate(cases)
     ]
     async with tools.waiting(*waits) as tasks:
@@ -102,10 +98,11 @@ async def test_deliveries_report_the_end(service: Any, receiving: Any, tools: An
 
 @pytest.mark.rule("event-none-for-failure")
 async def test_a_failure_without_a_delivery_is_found_by_a_safety_poll(
-    service: Any, receiving: Any, tools: Any
+    service: Any, receiving: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(job_target, "JOB_SAFETY_POLL", 1.0)
     service.set("crawl", JOB, "scraping")
-    async with tools.waiting(trigger(reports=True, poll_interval=600.0, safety_poll=1.0)) as (task,):
+    async with tools.waiting(trigger(reports=True)) as (task,):
         service.set("crawl", JOB, "failed")
         event = await task
         assert (event["job_status"], event["via"]) == ("failed", "polling")
@@ -117,7 +114,7 @@ async def test_a_delivery_ahead_of_the_service_is_followed_by_polls(
 ) -> None:
     monkeypatch.setattr(subjects, "HINT_PAUSES", (0.05,) * 1000)
     service.set("crawl", JOB, "scraping")
-    async with tools.waiting(trigger(reports=True, safety_poll=600.0)) as (task,):
+    async with tools.waiting(trigger(reports=True)) as (task,):
         before = len(service.looks())
         await asyncio.to_thread(receiving.deliver, delivery("crawl.completed"), "k")
         await tools.until(lambda: len(service.looks()) >= before + 2)
@@ -135,7 +132,7 @@ async def test_a_delivery_that_a_self_hosted_server_does_not_repeat(
     connect(service.url, retry_budget=0, server="self-hosted", **inbox.extra)
     inbox.lossy = True
     service.set("crawl", JOB, "scraping", completed=0, total=0)
-    async with tools.waiting(trigger(reports=True, poll_interval=600.0)) as (task,):
+    async with tools.waiting(trigger(reports=True)) as (task,):
         for progress in ({"completed": 2, "total": 8}, {"completed": 8, "total": 8}):
             polls = len(service.looks())
             service.set("crawl", JOB, "scraping", **progress)
@@ -192,13 +189,6 @@ async def test_the_log_of_a_wait_has_no_secrets_of_urls(service: Any, tools: Any
     shown = f"{logs} {event}"
     assert "next attempt" in shown
     assert "hush" not in shown
-
-
-@pytest.mark.rule("status-401")
-async def test_a_refused_key_ends_the_wait(service: Any, tools: Any) -> None:
-    service.faults = [(401, {"error": "Unauthorized"}, {})] * 5
-    event = await tools.event_of(trigger())
-    assert (event["status"], event["verdict"]) == ("error", "never")
 
 
 async def test_a_failing_job_delays_no_other(
@@ -264,7 +254,7 @@ async def test_the_calls_of_many_waits_are_those_of_their_jobs(
     jobs = [number(index) for index in range(5)]
     for job_id in jobs:
         service.set("crawl", job_id, "scraping")
-    waits = [trigger(job_id=jobs[n % 5], reports=True, safety_poll=600.0) for n in range(400)]
+    waits = [trigger(job_id=jobs[n % 5], reports=True) for n in range(400)]
     async with tools.waiting(*waits) as tasks:
         assert len(service.looks()) <= 2 * len(jobs)
         for job_id in jobs:

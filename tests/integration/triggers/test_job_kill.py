@@ -25,8 +25,7 @@ async def ended(service: JobService, kind: str, by_user: bool, rounds: int = 1, 
 
     :param rounds: rounds of the triggerer until the trigger ends, one a second. Each ends it again.
     """
-    policy = {"wait_by": "auto", "poll_interval": 30.0, "safety_poll": 300.0}
-    trigger = WebDataJobTrigger("webdata_default", kind, JOB, policy, **given)  # type: ignore[arg-type]
+    trigger = WebDataJobTrigger("webdata_default", kind, JOB, 30.0, **given)  # type: ignore[arg-type]
     path, kwargs = trigger.serialize()
     runner = TriggerRunner()
     runner.to_create.append(RunTrigger(id=1, classpath=path, encrypted_kwargs=Trigger.encrypt_kwargs(kwargs)))

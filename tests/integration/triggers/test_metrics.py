@@ -20,7 +20,6 @@ pytestmark = pytest.mark.usefixtures("leftovers")
 
 CONNECTION = "webdata_default"
 JOB = "0b9c1f4e-0000-4000-8000-000000000001"
-POLICY = {"wait_by": "polling", "poll_interval": 1.0, "safety_poll": 300.0}
 
 
 @pytest.fixture
@@ -35,7 +34,7 @@ async def test_job(
 ) -> None:
     connect(jobs.url, retry_budget=0)
     jobs.set("crawl", JOB, state)
-    await tools.event_of(WebDataJobTrigger(CONNECTION, "crawl", JOB, POLICY, deadline=time.time() + 60))
+    await tools.event_of(WebDataJobTrigger(CONNECTION, "crawl", JOB, 1.0, deadline=time.time() + 60))
     tags = {"conn_id": CONNECTION, "kind": "crawl", "status": status}
     assert backend.of("webdata.polls") == [{"conn_id": CONNECTION, "kind": "crawl"}]
     assert backend.of("webdata.waits") == [{**tags, "via": "polling"}]
@@ -49,7 +48,7 @@ async def test_check(world: Any, tools: Any, backend: Recorder) -> None:
     world.run(monitor_id)
     await tools.event_of(
         WebDataMonitorCheckTrigger(
-            CONNECTION, monitor_id, POLICY, CheckCriteria().serialize(), after="2020-01-01T00:00:00Z"
+            CONNECTION, monitor_id, 1.0, CheckCriteria().serialize(), after="2020-01-01T00:00:00Z"
         )
     )
     assert backend.of("webdata.polls") == [{"conn_id": CONNECTION, "kind": "monitor"}]

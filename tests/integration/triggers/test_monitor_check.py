@@ -12,6 +12,7 @@ import pytest
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
+from airflow_provider_webdata.states import answers
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.waiting import subjects
 from tests.support.service import NEVER
@@ -24,17 +25,15 @@ def ago(seconds: float = 60.0) -> str:
     return (datetime.now(timezone.utc) - timedelta(seconds=seconds)).isoformat()
 
 
-POLICY = {"wait_by": "auto", "poll_interval": 60.0, "safety_poll": 1500.0}
-WAIT = {"check_id", "after", "deadline"}
+WAIT = {"check_id", "after", "deadline", "poll_interval"}
 
 
 def trigger(monitor_id: str, **given: Any) -> WebDataMonitorCheckTrigger:
-    """Return a trigger with further arguments, and values of the policy and the criteria."""
-    wait = {"after": ago(), "deadline": time.time() + PATIENCE}
+    """Return a trigger with further arguments, and values of the criteria."""
+    wait = {"after": ago(), "deadline": time.time() + PATIENCE, "poll_interval": 60.0}
     wait |= {name: value for name, value in given.items() if name in WAIT}
-    policy = {name: given.get(name, value) for name, value in POLICY.items()}
-    criteria = {name: value for name, value in given.items() if name not in {*wait, *WAIT, *policy}}
-    return WebDataMonitorCheckTrigger("webdata_default", monitor_id, policy, criteria, **wait)
+    criteria = {name: value for name, value in given.items() if name not in WAIT}
+    return WebDataMonitorCheckTrigger("webdata_default", monitor_id, criteria=criteria, **wait)
 
 
 @pytest.mark.rule("event-check-completed", "event-check-completed-data")
@@ -54,7 +53,7 @@ async def test_a_check_reported_by_webhook(world: Any, tools: Any) -> None:
 @pytest.mark.rule("check-over", "check-list")
 async def test_a_check_found_by_polling(world: Any, tools: Any) -> None:
     monitor = world.monitor(webhook=False)
-    async with tools.waiting(trigger(monitor, wait_by="auto", poll_interval=1.0)) as (task,):
+    async with tools.waiting(trigger(monitor, poll_interval=1.0)) as (task,):
         check = await asyncio.to_thread(world.run, monitor)
         event = await task
     assert (event["status"], event["check_id"], event["via"]) == ("done", check, "polling")
@@ -74,11 +73,8 @@ async def test_polling_needs_no_inbox(sandbox: Any, connect: Any, tools: Any) ->
         monitor = hook.create_monitor(body).id
         check = hook.run_monitor(monitor).id
     sandbox.control.settle()
-    event = await tools.event_of(trigger(monitor, wait_by="auto"))
+    event = await tools.event_of(trigger(monitor))
     assert (event["status"], event["check_id"]) == ("done", check)
-    refused = await tools.event_of(trigger(monitor, wait_by="webhook"))
-    assert (refused["status"], refused["verdict"]) == ("error", "never")
-    assert "webhook_url" in refused["message"]
 
 
 async def test_an_early_delivery_while_the_service_is_down(
@@ -88,7 +84,7 @@ async def test_an_early_delivery_while_the_service_is_down(
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault("status", path="/v2/", status=503, times=None)
-    event = await tools.event_of(trigger(monitor, wait_by="webhook"))
+    event = await tools.event_of(trigger(monitor))
     assert (event["check_id"], event["check_status"], event["via"]) == (check, "completed", "webhook")
     lines = [entry["event"] for entry in logs]
     (delivery,) = {
@@ -102,9 +98,7 @@ async def test_an_early_delivery_while_the_service_is_down(
 async def test_checks_before_the_moment_do_not_count(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     old = world.run(monitor)
-    event = await tools.timed_out(
-        trigger(monitor, after=datetime.now(timezone.utc).isoformat(), wait_by="auto")
-    )
+    event = await tools.timed_out(trigger(monitor, after=datetime.now(timezone.utc).isoformat()))
     assert event["status"] == "timeout"
     for part in (monitor, old, "completed", "the inbox was reachable"):
         assert part in event["message"]
@@ -113,7 +107,7 @@ async def test_checks_before_the_moment_do_not_count(world: Any, tools: Any) -> 
 async def test_all_checks_since_the_first_year_count(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     check = world.run(monitor)
-    event = await tools.event_of(trigger(monitor, after="0001-01-01T00:00:00Z", wait_by="auto"))
+    event = await tools.event_of(trigger(monitor, after="0001-01-01T00:00:00Z"))
     assert (event["status"], event["check_id"]) == ("done", check)
 
 
@@ -122,7 +116,7 @@ async def test_duplicate_and_late_deliveries_are_ignored(world: Any, tools: Any)
     monitor = world.monitor()
     first = world.run(monitor)
     after = datetime.now(timezone.utc).isoformat()
-    async with tools.waiting(trigger(monitor, wait_by="webhook", after=after)) as (task,):
+    async with tools.waiting(trigger(monitor, after=after)) as (task,):
         for number in range(3):
             # The first check's delivery repeated, as after a slow answer, each time as a new event.
             body = {
@@ -140,14 +134,12 @@ async def test_duplicate_and_late_deliveries_are_ignored(world: Any, tools: Any)
 @pytest.mark.rule("monitor-get")
 async def test_a_missing_monitor_or_check(world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subjects, "MISSING_LIMIT", 1.0)
-    event = await tools.event_of(trigger("00000000-0000-4000-8000-000000000000", wait_by="polling"))
+    event = await tools.event_of(trigger("00000000-0000-4000-8000-000000000000"))
     assert (event["status"], event["verdict"]) == ("error", "never")
     assert "deleted, or the id is wrong" in event["message"]
     monitor = world.monitor()
     event = await tools.event_of(
-        trigger(
-            monitor, check_id="00000000-0000-4000-8000-000000000000", wait_by="polling", poll_interval=1.0
-        )
+        trigger(monitor, check_id="00000000-0000-4000-8000-000000000000", poll_interval=1.0)
     )
     assert (event["status"], event["verdict"]) == ("error", "never")
     assert "does not exist (" in event["message"]
@@ -163,7 +155,7 @@ async def test_an_outage_is_logged_and_survived(world: Any, tools: Any, logs: An
     monitor = world.monitor()
     check = world.run(monitor)
     world.control.add_fault("status", path="/v2/", status=503, times=None)
-    task = asyncio.create_task(tools.event_of(trigger(monitor, wait_by="polling")))
+    task = asyncio.create_task(tools.event_of(trigger(monitor)))
     await tools.until(lambda: outage(logs) == ["warning"])
     world.control.clear_faults()
     assert (await task)["check_id"] == check
@@ -199,17 +191,20 @@ async def test_a_key_that_is_renewed_while_the_secrets_backend_is_unavailable(
     check = world.run(monitor)
     world.control.add_fault("status", path=f"/v2/monitor/{monitor}/checks/.+", status=401)
     event = await tools.event_of(trigger(monitor, after="2020-01-01T00:00:00Z", only_if_meaningful=True))
-    assert (event["status"], event["check_id"], len(reads)) == ("done", check, 3)
+    assert (event["status"], event["check_id"], len(reads)) == ("done", check, 2)
 
 
-async def test_pages_that_the_service_refuses_end_the_wait(world: Any, tools: Any) -> None:
+async def test_pages_that_the_service_refuses_end_the_wait(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "OUTAGE_SECONDS", 0.5)
     page = "https://news.example/"
     world.control.set_page(page, html="<p>one euro</p>")
     monitor = world.monitor(page, goal="Tell me when the price changes.")
     world.run(monitor)
     world.control.set_page(page, html="<p>the price is two euro</p>")
     world.run(monitor)
-    world.control.add_fault("status", path=f"/v2/monitor/{monitor}/checks/.+", status=422, times=100)
+    world.control.add_fault("status", path=f"/v2/monitor/{monitor}/checks/.+", status=422, times=None)
     event = await tools.event_of(trigger(monitor, after="2020-01-01T00:00:00Z", only_if_meaningful=True))
-    assert (event["status"], event["verdict"]) == ("error", "never")
+    assert (event["status"], event["verdict"]) == ("error", "later")
     assert f"of monitor {monitor}: get monitor check: HTTP 422" in event["message"]

@@ -15,7 +15,6 @@ from airflow_provider_webdata.inbox.reader import END
 from airflow_provider_webdata.triggers.monitor import WebDataMonitorCheckTrigger
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.waiting import poll_source, subjects
-from airflow_provider_webdata.waiting import wait as waits
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.subscriptions import SubscriptionIndex
 from tests.support.waiting import PATIENCE
@@ -28,10 +27,9 @@ def for_delivery(key: str, **given: Any) -> WebDataWebhookTrigger:
 
 
 def for_check(monitor: str, **given: Any) -> WebDataMonitorCheckTrigger:
-    policy = {"wait_by": "auto", "poll_interval": 60.0, "safety_poll": 1500.0}
-    policy |= {name: given.pop(name) for name in list(given) if name in policy}
-    wait = {"after": datetime.now(timezone.utc).isoformat(), "deadline": time.time() + PATIENCE, **given}
-    return WebDataMonitorCheckTrigger("webdata_default", monitor, policy, {}, **wait)
+    now = datetime.now(timezone.utc).isoformat()
+    wait = {"poll_interval": 60.0, "after": now, "deadline": time.time() + PATIENCE, **given}
+    return WebDataMonitorCheckTrigger("webdata_default", monitor, criteria={}, **wait)
 
 
 def delivery(number: int) -> dict[str, Any]:
@@ -53,7 +51,7 @@ async def test_a_thousand_waits_for_deliveries_share_a_reader(world: Any, tools:
 async def test_many_waits_for_one_monitor_share_a_poll(world: Any, tools: Any) -> None:
     monitor = world.monitor()
     world.control.clear_requests()
-    waits = (for_check(monitor, wait_by="webhook") for _ in range(400))
+    waits = (for_check(monitor) for _ in range(400))
     async with tools.waiting(*waits) as tasks:
         await asyncio.to_thread(world.run, monitor)
         events = await asyncio.gather(*tasks)
@@ -70,7 +68,7 @@ async def test_many_monitors_are_listed_and_only_changed_ones_are_polled(
     monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.0)
     monitors = [world.monitor(webhook=False) for _ in range(poll_source.FEW + 2)]
     world.control.clear_requests()
-    waits = [for_check(monitor, wait_by="polling", poll_interval=600.0) for monitor in monitors]
+    waits = [for_check(monitor, poll_interval=600.0) for monitor in monitors]
     async with tools.waiting(*waits) as tasks:
         first = world.control.requests("/v2/monitor/.*/checks", "GET")
         assert len(first) == len(monitors), "each is polled once when its wait begins"
@@ -246,14 +244,9 @@ async def test_a_secrets_backend_that_hangs(world: Any, tools: Any, monkeypatch:
         raise RuntimeError
 
     monkeypatch.setattr(WebDataAsyncHook, "aget_connection", staticmethod(hang))
-    monkeypatch.setattr(waits, "LOOKUP_SECONDS", 0.1)
     event = await asyncio.wait_for(tools.event_of(for_check("m", deadline=time.time() + 0.2)), 10)
     assert event["status"] == "timeout"
     assert "Airflow has not read the connection" in event["message"]
-    # In a worker, a wait polls once more at its end.
-    target = for_check("m")._target()
-    last = waits.wait(Hub.of("webdata_default"), target, time.time() + 0.2, at_least_once=True)
-    assert (await asyncio.wait_for(last, 10)).status == "timeout"
     over.set()
 
 
@@ -264,7 +257,7 @@ async def test_a_pause_that_the_service_requests(world: Any, tools: Any) -> None
     world.control.add_fault("rate_limit", path="/v2/monitor/.*/checks", seconds=60, times=None)
 
     def wait(monitor: str, seconds: float) -> Any:
-        wanted = for_check(monitor, wait_by="polling", after=None, deadline=time.time() + seconds)
+        wanted = for_check(monitor, after=None, deadline=time.time() + seconds)
         return asyncio.create_task(tools.event_of(wanted))
 
     first = wait(monitors[0], PATIENCE)

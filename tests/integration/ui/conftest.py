@@ -20,7 +20,6 @@ from sqlalchemy import create_engine
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
-from airflow_provider_webdata.states.deadline import WaitDeadline
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG
 from tests.support.service import connection_text
 from tests.support.waiting import PATIENCE
@@ -258,17 +257,15 @@ def spent(used: float, conn_id: str = CONN_ID) -> dict[str, Any]:
 
 def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
     """Return the tasks in Airflow's tables: done, waiting, of another provider, and hidden."""
-    policy = {"wait_by": "polling", "poll_interval": 30.0, "safety_poll": 300.0}
     wait = [
         "job.WebDataJobTrigger",
         {
             "webdata_conn_id": CONN_ID,
             "kind": "crawl",
             "job_id": "hidden-job",
-            "policy": policy,
-            "deadline": WaitDeadline(
-                (datetime.now(timezone.utc) - timedelta(hours=1)).timestamp()
-            ).serialize(),
+            "poll_interval": 30.0,
+            "reports": False,
+            "deadline": (datetime.now(timezone.utc) - timedelta(hours=1)).timestamp(),
         },
     ]
     webhook = ["webhook.WebDataWebhookTrigger", {"webdata_conn_id": CONN_ID, "key": HOSTILE}]

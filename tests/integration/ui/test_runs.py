@@ -27,7 +27,6 @@ from airflow_provider_webdata.airflow_db.tasks import (
     waiting_dags,
 )
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
-from airflow_provider_webdata.states.deadline import WaitDeadline
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.ui.pages.task import _description
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
@@ -160,7 +159,7 @@ def test_late_waits(database: None) -> None:
     with settings.Session() as session:
         for number in range(60):
             minutes = -30 if number == 59 else 30
-            deadline = WaitDeadline((now + timedelta(minutes=minutes)).timestamp()).serialize()
+            deadline = (now + timedelta(minutes=minutes)).timestamp()
             add_wait(session, "many", number, deadline)
         session.commit()
     (late,) = late_waits(["many"])

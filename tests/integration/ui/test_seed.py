@@ -186,7 +186,7 @@ def test_pages_of_airflow(full: Full) -> None:
             "supplier_catalog_crawl",
             "crawl_catalog",
             -1,
-        ): "by webhook, polling at least every 300 s (60 s with a self",
+        ): "by webhook; without one, by polling every 30 s",
         ("company_research", "extract_profile", -1): "1 of 1",
         ("company_research", "research_agent", -1): "WD-031",
         ("company_research", "read_register", -1): "WD-039",

@@ -197,7 +197,7 @@ def test_what_the_scheduler_gets():
         "monitor_id": "m",
         "check_id": None,
         "after": NOON.isoformat(),
-        "policy": {"wait_by": "auto", "poll_interval": 120.0, "safety_poll": 1500.0},
+        "poll_interval": 120.0,
         "criteria": {"on_failed": "wait"},
     }
     module, _, name = args.trigger_cls.rpartition(".")
@@ -284,6 +284,6 @@ def test_what_the_scheduler_gets_of_a_job():
         "webdata_conn_id": "webdata_default",
         "kind": "crawl",
         "job_id": "j",
-        "policy": {"wait_by": "auto", "poll_interval": 1.0, "safety_poll": 300.0},
+        "poll_interval": 1.0,
     }
     assert args.timeout == timedelta(seconds=660)

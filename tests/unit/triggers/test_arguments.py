@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
 import pytest
@@ -26,14 +26,10 @@ REFUSED = {
     "start in words": (WebDataWebhookEventTrigger, {"start": "yesterday"}, "start must be 'now' or a time"),
     "id by number": (WebDataWebhookEventTrigger, {"job_id": 5}, "job_id must be 1 to"),
     "empty key": (WebDataWebhookEventTrigger, {"key": ""}, "key must be 1 to"),
-    "wait_by": (WebDataMonitorCheckEventTrigger, {**MONITOR, "wait_by": "mail"}, "wait_by must be one of auto"),
     "span in words": (
-        WebDataMonitorCheckEventTrigger, {**MONITOR, "poll_interval": "60"}, "poll_interval must be a number",
+        WebDataMonitorCheckEventTrigger, {**MONITOR, "poll_interval": "60"}, "poll_interval must be seconds",
     ),
-    "span that triggers cannot store": (
-        WebDataMonitorCheckEventTrigger, {**MONITOR, "safety_poll": timedelta(hours=1)}, "safety_poll must be a number",
-    ),
-    "too often": (WebDataMonitorCheckEventTrigger, {**MONITOR, "poll_interval": 0.5}, "of seconds, at least 1"),
+    "too often": (WebDataMonitorCheckEventTrigger, {**MONITOR, "poll_interval": 0.5}, "at least 1"),
 }  # fmt: skip
 
 

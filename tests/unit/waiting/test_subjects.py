@@ -13,7 +13,6 @@ from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.waiting import subjects
 from airflow_provider_webdata.waiting.check_target import CheckTarget
-from airflow_provider_webdata.waiting.policy import PollingPolicy
 from airflow_provider_webdata.waiting.subjects import MonitorSubject
 
 
@@ -37,9 +36,8 @@ async def test_a_monitor_is_read_until_its_checks_can_show_what_is_listed(
 
     now, fails = 1000.0, False
     monkeypatch.setattr(subjects, "time", SimpleNamespace(monotonic=lambda: now, time=lambda: now))
-    policy = PollingPolicy("polling", 60.0, 60.0)
     subject = MonitorSubject(("monitor", "m"))
-    subject.targets.add(CheckTarget("m", CheckQueue(CheckCriteria(), None), policy, None))
+    subject.targets.add(CheckTarget("m", CheckQueue(CheckCriteria(), None), 60.0, None))
     assert listed("first")
     await subject.poll(call)
     assert listed("first"), "the replica may lack it"

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from airflow.sdk import Connection
 
-from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.hooks.connection import settings_of
@@ -20,7 +19,6 @@ from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.states.jobs import JobView
 from airflow_provider_webdata.waiting.check_target import CLOCK_TOLERANCE, CheckTarget
 from airflow_provider_webdata.waiting.job_target import JobTarget
-from airflow_provider_webdata.waiting.policy import PollingPolicy
 from airflow_provider_webdata.waiting.subscriptions import Subscription
 from airflow_provider_webdata.waiting.target import Judge, Judgment, Look
 from tests.support.service import connection_text
@@ -30,15 +28,12 @@ INBOX = {"webhook_url": "https://airflow.example", "webhook_secret": "a-secret-t
 LOG = logging.getLogger(__name__)
 POLL = "polling the service every 30 s"
 SAFETY = "by webhook, and polling the service every 300 s in case a delivery is lost"
+CHECK_SAFETY = SAFETY.replace("300", "1500")
 
 
 def settings(receives: bool) -> Any:
     extra = INBOX if receives else {}
     return settings_of(Connection.from_json(connection_text("http://x", **extra), conn_id="c"))
-
-
-def policy(wait_by: Any) -> PollingPolicy:
-    return PollingPolicy(wait_by, 30.0, 300.0)
 
 
 def delivery(number: int = 1, **fields: Any) -> Delivery:
@@ -48,24 +43,24 @@ def delivery(number: int = 1, **fields: Any) -> Delivery:
 
 @pytest.mark.rule("event-none-for-failure")
 @pytest.mark.parametrize(
-    ("wait_by", "receives", "reports", "how", "interval"),
+    ("listens", "receives", "reports", "how", "interval"),
     [
-        ("auto", False, False, POLL, 30.0),
-        ("polling", True, True, POLL, 30.0),
-        ("auto", True, True, SAFETY, 300.0),
-        ("webhook", True, False, SAFETY, 300.0),
-        ("auto", True, False, f"by webhook if the job reports to this Airflow, and {POLL}", 30.0),
+        (True, False, None, POLL, 30.0),
+        (True, True, False, POLL, 30.0),
+        (False, True, True, POLL, 30.0),
+        (True, True, True, SAFETY, 300.0),
+        (True, True, None, f"by webhook if the job reports to this Airflow, and {POLL}", 30.0),
     ],
-    ids=["no-inbox", "polling", "reports", "webhook", "maybe"],
+    ids=["no-inbox", "no-webhook", "worker", "reports", "maybe"],
 )
 def test_how_the_end_of_a_job_is_detected(
-    wait_by: str, receives: bool, reports: bool, how: str, interval: float
+    listens: bool, receives: bool, reports: bool | None, how: str, interval: float
 ) -> None:
-    target = JobTarget("crawl", "j", policy(wait_by), LOG, reports=reports)
-    text, subscriptions = target.begin(settings(receives))
+    target = JobTarget("crawl", "j", 30.0, LOG, reports=reports)
+    text, subscriptions = target.begin(settings(receives), listens=listens)
     assert (text, target.interval(None, inbox_answers=True)) == (how, interval)  # type: ignore[arg-type]
     assert target.interval(None, inbox_answers=False) == 30.0  # type: ignore[arg-type]
-    assert bool(subscriptions) == (receives and wait_by != "polling")
+    assert bool(subscriptions) == (how != POLL)
     for subscription in subscriptions:
         ends = {"crawl.completed": True, "crawl.failed": True, "crawl.page": False, "crawl.started": False}
         for event, fits in ends.items():
@@ -75,33 +70,37 @@ def test_how_the_end_of_a_job_is_detected(
 
 
 @pytest.mark.parametrize(
-    ("wait_by", "how", "intervals"),
+    ("listens", "how", "intervals"),
     [
-        ("polling", POLL, (30.0, 30.0)),
-        ("webhook", SAFETY, (300.0, 300.0)),
-        ("auto", f"{SAFETY} if the monitor reports to this Airflow, else {POLL}", (300.0, 30.0)),
+        (False, POLL, (30.0, 30.0)),
+        (True, f"{CHECK_SAFETY} if the monitor reports to this Airflow, else {POLL}", (1500.0, 30.0)),
     ],
 )
-def test_how_the_end_of_a_check_is_detected(wait_by: str, how: str, intervals: tuple[float, float]) -> None:
-    target = CheckTarget("m", CheckQueue(CheckCriteria(), T0), policy(wait_by), LOG)
-    text, subscriptions = target.begin(settings(receives=True))
+def test_how_the_end_of_a_check_is_detected(listens: bool, how: str, intervals: tuple[float, float]) -> None:
+    target = CheckTarget("m", CheckQueue(CheckCriteria(), T0), 30.0, LOG)
+    text, subscriptions = target.begin(settings(receives=True), listens=listens)
     reporting, silent = (SimpleNamespace(reports_to=lambda _, it=it: it) for it in (True, False))
     for inbox_answers, expected in ((True, intervals), (False, (30.0, 30.0))):
         found = tuple(target.interval(it, inbox_answers=inbox_answers) for it in (reporting, silent))  # type: ignore[arg-type]
         assert (text, found) == (how, expected)
-    assert len(subscriptions) == (wait_by != "polling")
+    assert len(subscriptions) == listens
     for subscription in subscriptions:
         # The inbox's clock may be behind.
         assert (subscription.monitor_id, subscription.since) == ("m", T0 - CLOCK_TOLERANCE)
-    with pytest.raises(ConfigurationError, match="no webhook_url"):
-        CheckTarget("m", CheckQueue(CheckCriteria(), T0), policy("webhook"), LOG).begin(
-            settings(receives=False)
-        )
+
+
+@pytest.mark.rule("delivery-order")
+def test_deliveries_count_for_a_service_whose_clock_is_ahead() -> None:
+    """The wait begins after a check that ended, by the service's clock, in the future."""
+    now = datetime.now(timezone.utc)
+    target = CheckTarget("m", CheckQueue(CheckCriteria(), now + timedelta(hours=1)), 30.0, LOG)
+    _, subscriptions = target.begin(settings(receives=True), listens=True)
+    assert [subscription.since < now for subscription in subscriptions] == [True]
 
 
 def test_a_delivery_of_a_job_is_a_hint(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("INFO")
-    target = JobTarget("crawl", "j", policy("auto"), LOG)
+    target = JobTarget("crawl", "j", 30.0, LOG)
     assert target.receive(delivery()) == Look("j")
     assert target.receive(delivery(2)) is None, "one poll suffices"
     target.receive(JobView("crawl", "j", "scraping"))
@@ -115,7 +114,7 @@ def test_a_delivery_of_a_job_is_a_hint(caplog: pytest.LogCaptureFixture) -> None
 
 @pytest.mark.parametrize(("used", "limit", "over"), [(5.5, 5.0, 5.5), (5.0, 5.0, None), (None, 0.0, None)])
 def test_a_job_over_its_credit_limit(used: float | None, limit: float, over: float | None) -> None:
-    target = JobTarget("crawl", "j", policy("auto"), LOG, credit_limit=limit)
+    target = JobTarget("crawl", "j", 30.0, LOG, credit_limit=limit)
     target.receive(JobView("crawl", "j", "scraping", credits_used=used))
     view = target.decide()
     assert (view is None) == (over is None)
@@ -132,7 +131,7 @@ def check(name: str, seconds: float, **more: Any) -> MonitorCheck:
 @pytest.mark.rule("delivery-replay", "check-judgment")
 def test_a_check_is_decided_once_and_judged_first() -> None:
     criteria = CheckCriteria(only_if_meaningful=True)
-    target = CheckTarget("m", CheckQueue(criteria, T0), policy("auto"), LOG)
+    target = CheckTarget("m", CheckQueue(criteria, T0), 30.0, LOG)
     assert target.receive(delivery(job_id="a")) == Look("a")
     assert target.receive(delivery(2, job_id="a")) is None
     target.receive([check("a", 1, summary={"changed": 1}), check("b", 2, summary={"changed": 1})])
@@ -183,7 +182,7 @@ def test_the_deliveries_of_a_subscription() -> None:
 
 
 def test_deliveries_that_come_long_after_their_checks_do_not_add_up() -> None:
-    target = CheckTarget("m", CheckQueue(CheckCriteria(), T0), policy("auto"), LOG)
+    target = CheckTarget("m", CheckQueue(CheckCriteria(), T0), 30.0, LOG)
     for number in range(300):
         # As a monitor that runs every 15 minutes, and whose deliveries arrive with the last attempt.
         end = T0 + timedelta(minutes=15 * (number + 1))

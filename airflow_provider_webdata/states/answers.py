@@ -1,0 +1,62 @@
+"""Verdict on an answer of the service during a wait.
+
+An error that no retry can fix ends a task, as long as nothing is billed. During a wait, it is an outage: a rotated key,
+a connection that is being edited, or a lack of credits says nothing about the job or check, which runs and is billed.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, TransportError
+from airflow_provider_webdata.common.coded_errors import CodedError
+
+Ruling = Literal["go on", "warn", "end"]
+
+OUTAGE_SECONDS = 600.0
+"""Seconds for which refusals do not end a wait for something that is billed."""
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Return whether no retry of the same call can succeed, unless the connection or the service's rights change.
+
+    An unknown host or certificate is an outage like any other. A missing object is no refusal: the service reads from a
+    replica.
+    """
+    if not isinstance(error, CodedError) or isinstance(error, (NotFoundError, TransportError)):
+        return False
+    # An error without a verdict is one of the connection or of an argument.
+    return getattr(error, "verdict", "never") == "never"
+
+
+def ruling(error: BaseException | None, refused_for: float | None, *, bills: bool) -> Ruling:
+    """Return what a wait does about an answer.
+
+    :param error: the failure of a poll, or of reading the connection; None: a good answer.
+    :param refused_for: seconds since the first refusal after the last good answer; None: there was none.
+    :param bills: whether something runs, or has ended, that is billed, and whose result a new start would bill again.
+    """
+    if not is_refusal(error):
+        return "go on"
+    # An invalid request is never sent, so that nothing can run under its id.
+    if not bills or isinstance(error, InvalidRequestError):
+        return "end"
+    if refused_for is None:
+        return "warn"
+    return "end" if refused_for >= OUTAGE_SECONDS else "go on"
+
+
+def judged(
+    error: BaseException | None, since: float | None, now: float, *, bills: bool
+) -> tuple[Ruling, float | None]:
+    """Return the ruling on an answer, and the time of the first refusal after the last good answer.
+
+    :param since: the time before this answer; None: no refusal.
+    :param now: the time, on the same clock, in seconds.
+    """
+    found = ruling(error, None if since is None else now - since, bills=bills)
+    if error is None:
+        since = None
+    elif found == "warn":
+        since = now
+    return found, since
