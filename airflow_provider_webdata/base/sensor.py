@@ -145,7 +145,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     def poke(self, context: Context) -> bool | PokeReturnValue:
         """Poll once."""
-        run = self._run
+        run = self._run or self._new_run(context)
         if run.outcome is not None:
             # Its result could not be read completely, and a run counts results once.
             target, run = run.target, self._new_run(context)

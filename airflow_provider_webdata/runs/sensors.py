@@ -85,10 +85,11 @@ class SensorRun(WaitRun[OutcomeT]):
         with self.calling():
             try:
                 self.outcome = outcome = self.look()
-                self.target.ruling(None)
-                if outcome is not None:
-                    self.judge(outcome)
-                    return PokeReturnValue(is_done=True, xcom_value=self.result_of(outcome))
+                if outcome is None:
+                    self.target.ruling(None)
+                    return False
+                self.judge(outcome)
+                return PokeReturnValue(is_done=True, xcom_value=self.result_of(outcome))
             except WebDataError as error:
                 ruling = self.target.ruling(error)
                 if ruling == "end":

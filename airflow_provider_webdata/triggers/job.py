@@ -13,6 +13,7 @@ from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
 from airflow_provider_webdata.waiting.hub import Hub
 from airflow_provider_webdata.waiting.job_target import JobTarget
+from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, poll_seconds
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
@@ -67,7 +68,7 @@ class WebDataJobTrigger(WaitTrigger):
         return JobTarget(
             checked_kind(self.kind),
             self.job_id,
-            self.poll_interval,
+            poll_seconds(self.poll_interval, JOB_POLL_INTERVAL),
             self.logger(),
             reports=self.reports,
             credit_limit=self.credit_limit,

@@ -8,6 +8,7 @@ from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger, start_of_run
 from airflow_provider_webdata.waiting.check_target import CheckTarget
+from airflow_provider_webdata.waiting.policy import CHECK_POLL_INTERVAL, poll_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -56,4 +57,5 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
     def _target(self) -> Target[Any]:
         after = self._after() or start_of_run(self.task_instance)
         queue = CheckQueue(CheckCriteria.deserialize(self.criteria), after, self.check_id)
-        return CheckTarget(self.monitor_id, queue, self.poll_interval, self.logger())
+        interval = poll_seconds(self.poll_interval, CHECK_POLL_INTERVAL)
+        return CheckTarget(self.monitor_id, queue, interval, self.logger())

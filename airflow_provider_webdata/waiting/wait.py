@@ -80,17 +80,19 @@ async def _settings(hub: Hub, target: Target[Any]) -> ConnectionSettings:
     :raises WaitFailedError: the connection is missing or invalid, and nothing that is billed runs, or for too long.
     """
     connection = hub.connection
-    if not connection.is_read and connection.backoff.notice is not None:
+    if connection.is_read:
+        return await connection.settings()
+    if connection.backoff.notice is not None:
         connection.backoff.notice.log_to(target.log)
-    while not connection.is_read:
+    while True:
         reading = connection.reading()
         while not reading.done():
             await asyncio.wait((reading, target.mailbox.arrival()), return_when=asyncio.FIRST_COMPLETED)
             _log_notices(target)
-        if (error := reading.exception()) is not None:
-            target.answered(error)
-            _log_notices(target)
-    return await connection.settings()
+        if (error := reading.exception()) is None:
+            return reading.result()
+        target.answered(error)
+        _log_notices(target)
 
 
 def _log_notices(target: Target[Any]) -> None:

@@ -214,6 +214,23 @@ def test_the_next_poke_uses_a_corrected_key(
 
 
 @pytest.mark.parametrize("mode", ["poke", "defer"])
+def test_a_lasting_refusal_of_the_result_ends_the_attempt(
+    wait: Any, jobs: JobService, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(answers, "OUTAGE_SECONDS", 0.5)
+    jobs.set("crawl", JOB, "completed", data=DATA["crawl"])
+    real = jobs.answer
+
+    def answer(method: str, path: str, body: Any, key: Any, query: str = "") -> Any:
+        return real(method, path, body, key, query) if query == "limit=1" else REFUSED
+
+    jobs.answer = answer  # type: ignore[method-assign]
+    done = wait(mode, retries=1)
+    assert done.ended == ("failed", 2)
+    assert "(WD-401)" in str(done.error)
+
+
+@pytest.mark.parametrize("mode", ["poke", "defer"])
 def test_a_refusal_while_the_result_is_read_is_retried(wait: Any, jobs: JobService, mode: str) -> None:
     jobs.set("crawl", JOB, "completed", data=DATA["crawl"])
     real = jobs.answer
