@@ -148,8 +148,8 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         run = self._run or self._new_run(context)
         if run.outcome is not None:
             # Its result could not be read completely, and a run counts results once.
-            target, run = run.target, self._new_run(context)
-            run.target = target
+            refused_since, run = run.target.refused_since, self._new_run(context)
+            run.target.refused_since = refused_since
         done: bool | PokeReturnValue = run.poke()
         return done
 

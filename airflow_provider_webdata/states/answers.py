@@ -8,13 +8,22 @@ from __future__ import annotations
 
 from typing import Literal
 
-from airflow_provider_webdata.api.errors import InvalidRequestError, NotFoundError, TransportError
+from airflow_provider_webdata.api.errors import (
+    InvalidRequestError,
+    NotFoundError,
+    TransportError,
+    UnsupportedError,
+)
 from airflow_provider_webdata.common.coded_errors import CodedError
 
 Ruling = Literal["go on", "warn", "end"]
 
 OUTAGE_SECONDS = 600.0
 """Seconds for which refusals do not end a wait for something that is billed."""
+
+
+_NOTHING_RUNS = (InvalidRequestError, UnsupportedError)
+"""Errors after which nothing can run: no job has an invalid id, and a server runs nothing that it lacks."""
 
 
 def is_refusal(error: BaseException | None) -> bool:
@@ -38,8 +47,7 @@ def ruling(error: BaseException | None, refused_for: float | None, *, bills: boo
     """
     if not is_refusal(error):
         return "go on"
-    # An invalid request is never sent, so that nothing can run under its id.
-    if not bills or isinstance(error, InvalidRequestError):
+    if not bills or isinstance(error, _NOTHING_RUNS):
         return "end"
     if refused_for is None:
         return "warn"

@@ -73,7 +73,7 @@ for kind, (operator, request) in JOBS.items():
 def crawl_with_a_limit():
     """A task whose limit passes while it is deferred."""
     operator, request = JOBS["crawl"]
-    operator(task_id="wait", execution_timeout=timedelta(seconds=45), **request, **HOWS["polling"])
+    operator(task_id="wait", **request, **{**HOWS["polling"], "wait_timeout": timedelta(seconds=45)})
 
 
 crawl_with_a_limit()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout, TaskDeferralError, TaskDeferred
+from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, TaskDeferred
 
 from airflow_provider_webdata.api.models import CrawlRequest
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
@@ -380,45 +380,6 @@ def test_no_job_runs_unseen_after_its_trigger_failed(
     assert {job["status"] for job in service.jobs.values()} == (
         {"cancelled"} if cancels else {ended(kind)["status"]} if ends else {RUNNING[kind]}
     )
-
-
-def test_an_attempt_that_ends_without_a_triggerer_is_retried(service: JobService) -> None:
-    service.ends_after = None
-    now = datetime.now(timezone.utc)
-    task = job("crawl", deferrable=True, retries=1, execution_timeout=timedelta(minutes=10))
-    ti = TaskInstance(max_tries=1, start_date=now)
-    context = context_of(ti, StateStore())
-    with pytest.raises(TaskDeferred):
-        task.execute(context)
-    ti.start_date = now - timedelta(minutes=11)
-    with pytest.raises(AirflowTaskTimeout, match="did not report the end of crawl"):
-        task.resume_execution("__fail__", {"error": "Trigger timeout"}, context)
-
-
-@pytest.mark.parametrize("deferrable", [True, False])
-@pytest.mark.parametrize(("retries", "status"), [(1, 403), (0, 400)])
-def test_no_job_runs_unseen_after_its_wait_failed_for_good(
-    service: JobService,
-    monkeypatch: pytest.MonkeyPatch,
-    log: Callable[[], str],
-    deferrable: bool,
-    retries: int,
-    status: int,
-) -> None:
-    answer = service.answer
-
-    def refusing(method: str, path: str, *more: Any) -> Any:
-        if method == "GET" and path in service.jobs:
-            return status, {"success": False, "error": "no"}, {}
-        return answer(method, path, *more)
-
-    monkeypatch.setattr(service, "answer", refusing)
-    outcome = direct.run(job("crawl", deferrable=deferrable, retries=retries))
-    assert outcome.ended == ("failed", 1)
-    assert f"(WD-{status})" in str(outcome.error)
-    assert [state["status"] for state in service.jobs.values()] == ["cancelled"]
-    assert "The job was canceled; its pages so far are billed" in log()
-    assert outcome.xcom["credits"]["unknown"] == 1
 
 
 @pytest.mark.parametrize("event", [{"status": "error", "message": "KeyError: x", "verdict": "unknown"}])

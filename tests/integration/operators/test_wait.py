@@ -14,6 +14,7 @@ from airflow_provider_webdata.operators.monitor import (
     WebDataRunMonitorOperator,
     WebDataUpdateMonitorOperator,
 )
+from airflow_provider_webdata.runs import wait_run
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection, dag_runner
 from tests.support.direct import StateStore
@@ -232,19 +233,22 @@ class Dying(WebDataRunMonitorOperator):
     def _new_run(self, context: Any) -> Any:
         run = super()._new_run(context)
 
-        def die(*arguments: Any) -> Any:
+        def die(*arguments: Any, **more: Any) -> Any:
             if self.params["left"]:
                 self.params["left"].clear()
                 time.sleep(0.6)
                 raise RuntimeError("the worker dies here")
-            return real(*arguments)
+            return real(*arguments, **more)
 
         real, run.wait_here = run.wait_here, die
         return run
 
 
-def test_the_waiting_time_includes_earlier_attempts(here: SandboxServer, prices: str) -> None:
+def test_the_waiting_time_includes_earlier_attempts(
+    here: SandboxServer, prices: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first try dies when the time is over: the second one polls again, and gives up."""
+    monkeypatch.setattr(wait_run, "LEAST_WAIT_SECONDS", 1.0)
     here.control.configure(check_seconds=3600)
     task = Dying(
         task_id="run",
