@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
     from uuid import UUID
 
 
@@ -62,12 +61,6 @@ class Attempt:
     def reschedules(self) -> int:
         """Number of reschedules of the attempt."""
         return int(self.context.get("task_reschedule_count") or 0)
-
-    @property
-    def first_reschedule(self) -> datetime | None:
-        """Time of the attempt's first reschedule."""
-        first: datetime | None = None if self.ti is None else self.ti.get_first_reschedule_date(self.context)
-        return first
 
 
 def attempt_of_process() -> Attempt | None:

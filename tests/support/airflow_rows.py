@@ -72,7 +72,7 @@ def add_task(
         classpath, arguments = trigger
         if (deadline := arguments.get("deadline")) is not None:
             # Airflow's own timeout follows it.
-            timeout = datetime.fromtimestamp(deadline["at"] + TIMEOUT_MARGIN_SECONDS, timezone.utc)
+            timeout = datetime.fromtimestamp(deadline + TIMEOUT_MARGIN_SECONDS, timezone.utc)
         row = Trigger(classpath=f"{TRIGGERS}{classpath}", kwargs=arguments, created_date=START)
         session.add(row)
         session.flush()
