@@ -31,6 +31,7 @@ from airflow_provider_webdata.states.task_record import KEY, TaskRecord, stored_
 class TaskInstance:
     """The part of Airflow's task instance that operators use.
 
+    :param first_reschedule: when the try was first rescheduled, for sensors of Airflow.
     :param earlier: XComs of former runs, by key.
     :param states: states of tasks by run; runs without any are successful, and Airflow has deleted their tasks; of a
         deleted run, they are None.
@@ -42,6 +43,7 @@ class TaskInstance:
     run_id: str = "r"
     task_id: str = "t"
     map_index: int = -1
+    first_reschedule: Any = None
     start_date: Any = None
     earlier: dict[str, Any] = field(default_factory=dict)
     states: Mapping[str, Mapping[str, str | None] | None] = field(default_factory=dict)
@@ -84,6 +86,9 @@ class TaskInstance:
 
     def get_previous_dagrun(self) -> Any:
         return SimpleNamespace() if self.earlier else None
+
+    def get_first_reschedule_date(self, context: Any) -> Any:
+        return self.first_reschedule
 
 
 class KilledError(BaseException):
@@ -266,6 +271,7 @@ def run(
         partition_key=partition,
         partition_date=None,
     )
+    first_reschedule: datetime | None = None
     reschedules = 0
     number = 1
     while True:
@@ -277,6 +283,7 @@ def run(
             **({"dag_id": operator.dag_id} if operator.has_dag() else {}),
             task_id=operator.task_id,
             map_index=map_index,
+            first_reschedule=first_reschedule,
             start_date=datetime.now(timezone.utc),
             earlier=earlier or {},
             states=states or {},
@@ -299,6 +306,7 @@ def run(
                 ti.xcom_push(key, part)
             accept(context)
         except AirflowRescheduleException:
+            first_reschedule = first_reschedule or datetime.now(timezone.utc)
             reschedules += 1
             continue
         except AirflowSkipException as raised:
@@ -306,6 +314,7 @@ def run(
         except Exception as raised:
             if number <= operator.retries and is_retried(operator, raised, number):
                 number += 1
+                first_reschedule = None
                 continue
             error = raised
         return Outcome(state, number, value, error, ti.xcom, reschedules)

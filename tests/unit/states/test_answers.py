@@ -89,7 +89,9 @@ def test_every_error_of_the_service_is_listed() -> None:
 
 @pytest.mark.parametrize("bills", [True, False])
 @pytest.mark.parametrize(
-    "kind", [*GO_ON, *REFUSALS, *NOTHING_RUNS], ids=lambda kind: getattr(kind, "__name__", "ok")
+    "kind",
+    sorted({*GO_ON, *REFUSALS, *NOTHING_RUNS}, key=str),
+    ids=lambda kind: getattr(kind, "__name__", "ok"),
 )
 def test_the_ruling_on_every_error(kind: type[Any] | None, bills: bool) -> None:
     found = [
