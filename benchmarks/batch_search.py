@@ -85,14 +85,7 @@ def hook(url: str) -> Batch:
 
 
 def operator(url: str) -> Batch:
-    """Execute the operator with the results as its return value, which are kept in memory until the end."""
-    return lambda queries: len(
-        [item for found in _executed(url, queries)["results"] for item in found["web"]]
-    )
-
-
-def operator_with_output(url: str) -> Batch:
-    """Execute the operator with `save_to`, which flushes each result to disk when it arrives."""
+    """Execute the operator, which writes each response to a file when it arrives."""
 
     def batch(queries: list[str]) -> int:
         with tempfile.TemporaryDirectory() as folder:
@@ -107,7 +100,6 @@ CONTENDERS: dict[str, Callable[[str], Batch]] = {
     "httpx + json, pool of 50": lambda url: raw_httpx(url, IN_FLIGHT),
     "this provider, hook": hook,
     "this provider, batch operator": operator,
-    "this provider, batch operator with output": operator_with_output,
     BASE: other_client,
 }
 

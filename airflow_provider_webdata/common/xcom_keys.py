@@ -55,7 +55,7 @@ XCOM_KEYS: dict[str, XComKey] = {
     "unmapped": XComKey("the results", "tasks whose results Airflow cannot map over"),
     UNPUBLISHED: XComKey(
         "the service's response",
-        "tasks with one call whose billed response could neither be published nor kept",
+        "tasks with one call whose billed response could neither be published nor stored",
     ),
     "path": XComKey("URL of the written file", _FILES),
     "count": XComKey("number of results", "tasks that return a mapping with results"),
@@ -106,7 +106,6 @@ XCOM_KEYS: dict[str, XComKey] = {
     ),
     "left": XComKey("the queries that were not sent", _BATCH),
     "not_begun": XComKey("number of queries that were not sent", _BATCH),
-    "results": XComKey("the results of each search", f"{_BATCH}, without `save_to`", in_result=True),
     "credits_used": XComKey(
         "credits of the call, or of the agent in a task",
         "tasks with one billed call, and tasks with a toolset",

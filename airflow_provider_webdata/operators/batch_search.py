@@ -21,8 +21,8 @@ class WebDataBatchSearchOperator(
     fields=RequestFields(
         "SearchRequest",
         without=("query",),
-        own=("queries", "max_concurrency", "max_error_ratio", "repeat_ambiguous"),
-        options=("save_to", "media_to", "changes", "result_schema", "quality", "credit_limit"),
+        own=("queries", "save_to", "documents", "max_concurrency", "max_error_ratio", "repeat_ambiguous"),
+        options=("media_to", "changes", "result_schema", "quality", "credit_limit"),
     ),
 ):
     """Send a batch of searches, thousands if necessary, in one task. Bills credits.
@@ -31,10 +31,9 @@ class WebDataBatchSearchOperator(
     no search starts until the requested wait has passed. If it is longer than the connection's retry budget, the task
     is rescheduled, which releases the worker slot, and continues later.
 
-    Each response is stored on arrival, and later attempts reuse it: with `save_to`, in a folder next to it
-    (`<save_to>.partial`) until the output is complete; otherwise in Airflow's task state store (3.3), up to 16 MiB.
-    On Airflow 3.2, only tasks with `save_to` store responses. A failed task also continues after it is cleared; a
-    successful one starts again. A worker crash loses the searches in flight, at most about twice `max_concurrency`.
+    Each response is stored beside the output as it arrives, and later attempts reuse it until the output is complete. A
+    failed task also continues after it is cleared; a successful one starts again. A worker crash loses only responses
+    of the searches in flight.
 
     A failed search does not stop the others. The next attempt repeats searches that the service reported as failed. A
     search whose response was lost may have been billed: it is reported as `ambiguous` and repeated only with
@@ -49,13 +48,17 @@ class WebDataBatchSearchOperator(
 
     XCom, each also with a separate key: `done` (number of successful searches), `failed` (mappings with `query`,
     `error`, `ambiguous`), `left` (the items of `queries` that were not sent, which another task accepts as `queries`),
-    `not_begun` (their number), `credits_used`. With `save_to`, also `path`, `count`, and `bytes` (without a key);
-    otherwise `results`, without a key: for each successful search, in the order of `queries`, `query`, `id`,
-    `creditsUsed`, `warning`, and the returned lists `web`, `images`, `news`. In the output, each result has `query` and
-    `source`, in order of the responses.
+    `not_begun` (their number), `credits_used`, `path`, `count`, and `bytes` (without a key). In the output, each result
+    has `query` and `source`, in the order of `queries`.
 
     :param queries: a list of texts, or of mappings with `query` and any fields of a search, which override those of the
         task; or JSON text of such a list (templated). If it is empty, so is the result.
+    :param save_to: path or URL of the file for the results, in any storage that Airflow knows (templated). Required.
+        `*` in its name becomes a name of the task instance, so that each run and each mapped instance has its own file.
+        Its suffix is the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written
+        completely or not at all, and a retry replaces it.
+    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
+        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param limit: maximum number of results per source, 1 to 100. Default: 10.
     :param sources: `web`, `images`, `news`, `alexandria` (tools of data providers, which are free), or mappings with
         `type` (and `tbs`, `location` for web). Names and mappings cannot be mixed. Default: web.
@@ -77,13 +80,6 @@ class WebDataBatchSearchOperator(
     :param scrape_options: options for scraping the results; `formats` enables it. Unless `max_age` is set, pages may be
         up to 2 days old, from the service's cache.
     :param threat_protection: threat protection override, for teams with this feature.
-    :param save_to: path or URL of a file for the results, in any storage that Airflow knows (templated). `*` in its
-        name becomes a name of the task instance, so that each run and each mapped instance has its own file. Its suffix
-        is the format, such as `.jsonl.gz` or `.parquet`; `docs/results.md` lists them. The file is written completely
-        or not at all, and a retry replaces it. XCom then has `path`, `count`, and `bytes` instead of the results.
-        Default: XCom.
-    :param documents: flat rows for retrieval instead of the items: `id` (the same for a page in all runs), `url`,
-        `title`, `text`, `metadata`, and `digest`. For pages, search results, and links. Default: false.
     :param media_to: path or URL of a folder for screenshots, audio, video, and PDFs, whose links expire (templated).
         The links in the results then point to the downloaded files. Default: media is not kept.
     :param max_media_mb: maximum size of such a file in MiB, more than 0; larger ones are not kept. Default: 500.
@@ -112,6 +108,7 @@ class WebDataBatchSearchOperator(
     template_fields: Sequence[str] = (
         *WebDataOperator.template_fields,
         "queries",
+        "save_to",
         "max_error_ratio",
     )
 
@@ -119,6 +116,7 @@ class WebDataBatchSearchOperator(
         self,
         *,
         queries: Sequence[str | Mapping[str, Any]] | str,
+        save_to: str | None = None,
         # fields of SearchRequest, written by tools/operator_fields.py
         limit: int | str | None = None,
         sources: Sequence[str | Mapping[str, Any]] | None = None,
@@ -137,8 +135,6 @@ class WebDataBatchSearchOperator(
         tool_detail: str | None = None,
         scrape_options: Mapping[str, Any] | None = None,
         threat_protection: Mapping[str, Any] | None = None,
-        save_to: str | None = None,
-        documents: bool = False,
         media_to: str | None = None,
         max_media_mb: float = 500,
         changes: Changes | str | None = None,
@@ -147,6 +143,7 @@ class WebDataBatchSearchOperator(
         quality: Quality | int | None = None,
         credit_limit: float | str | None = None,
         # end of fields
+        documents: bool = False,
         max_concurrency: int = 10,
         max_error_ratio: float | str = 0.0,
         repeat_ambiguous: bool = False,
@@ -154,6 +151,7 @@ class WebDataBatchSearchOperator(
     ) -> None:
         super().__init__(**kwargs)
         self.queries = queries
+        self.save_to = save_to
         # fields of SearchRequest, written by tools/operator_fields.py
         self.limit = limit
         self.sources = sources
@@ -172,8 +170,6 @@ class WebDataBatchSearchOperator(
         self.tool_detail = tool_detail
         self.scrape_options = scrape_options
         self.threat_protection = threat_protection
-        self.save_to = save_to
-        self.documents = documents
         self.media_to = media_to
         self.max_media_mb = max_media_mb
         self.changes = changes
@@ -182,6 +178,7 @@ class WebDataBatchSearchOperator(
         self.quality = quality
         self.credit_limit = credit_limit
         # end of fields
+        self.documents = documents
         self.max_concurrency = max_concurrency
         self.max_error_ratio = max_error_ratio
         self.repeat_ambiguous = repeat_ambiguous
@@ -190,6 +187,11 @@ class WebDataBatchSearchOperator(
     def _check_values(self) -> None:
         """Check the arguments that are not fields of the request; see `ServiceTask._check_values`."""
         super()._check_values()
+        if self.save_to is None:
+            raise ArgumentError(
+                f"{type(self).__name__} {self.task_id!r}: save_to is required, because each response is stored beside "
+                "it. For a few queries without a file, use WebDataSearchOperator.partial(...).expand(query=[...])"
+            )
         whole_number("max_concurrency", self.max_concurrency)
         if isinstance(self.queries, str) and is_literal(self.queries):
             as_list("queries", self.queries)

@@ -88,7 +88,9 @@ class WebDataSearchOperator(
     """
 
     _run_path = "airflow_provider_webdata.runs.searches.search:SearchRun"
-    _batch_alternative: ClassVar[Mapping[str, str]] = {"query": "WebDataBatchSearchOperator(queries=[...])"}
+    _batch_alternative: ClassVar[Mapping[str, str]] = {
+        "query": "WebDataBatchSearchOperator(queries=[...], save_to=...)"
+    }
 
     def __init__(
         self,

@@ -10,8 +10,8 @@ from airflow_provider_webdata.api.endpoints import label_of
 from airflow_provider_webdata.common.coded_errors import CodedError, brief
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.common.xcom_keys import SKIPPED, UNPUBLISHED
+from airflow_provider_webdata.runs.billed_response import BilledResponse
 from airflow_provider_webdata.runs.failures import UnpublishedResponseError
-from airflow_provider_webdata.runs.money.paid_response import PaidResponse
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, request_body
 from airflow_provider_webdata.runs.run import Run
 
@@ -82,10 +82,9 @@ def summary_of(answer: Answer) -> dict[str, Any]:
 class CallRun(Run):
     """One call and its response. A subclass states the call; this class bills, counts, and publishes it.
 
-    A billed response is stored on receipt, until Airflow has stored the task's result: in Airflow's task state store
-    (3.3), otherwise beside the output; see `PaidResponse` for the limits. If an attempt fails or is killed, the next
-    one publishes the response in place of the call. If it can neither be stored nor published, the task fails without
-    a retry, and pushes the response as XCom `unpublished`.
+    A billed response is stored on receipt, until Airflow has stored the task's result; see `BilledResponse`. If an
+    attempt fails or is killed, the next one publishes the response in place of the call. If it can neither be stored
+    nor published, the task fails without a retry, and pushes the response as XCom `unpublished`.
     """
 
     task: WebDataOperator
@@ -99,7 +98,7 @@ class CallRun(Run):
     method: ClassVar[str] = ""
     """The method of the hook that makes the call. Default: the name of the operation."""
 
-    kept: PaidResponse | None = None
+    billed: BilledResponse | None = None
 
     @cached_property
     def body(self) -> Mapping[str, Any]:
@@ -135,7 +134,7 @@ class CallRun(Run):
             return self.finished(result)
         # Airflow raises a BaseException on a task timeout.
         except BaseException as error:
-            self._keep(error)
+            self._report_unpublished(error)
             raise
 
     def request(self, model: type[RequestT], **priced: Any) -> tuple[RequestT, Mapping[str, Any] | None]:
@@ -162,22 +161,22 @@ class CallRun(Run):
         self.body = body = call.request.to_wire()
         wanted = {self.operation: body, "extra": call.extra_body, **call.inputs}
         account = self.hook.get_settings().client.account
-        kept = self.kept = PaidResponse(
+        billed = self.billed = BilledResponse(
             wanted, self.answer_model, account, self.publication.path, self.context, self.log
         )
-        self.leftovers.append(kept.forget)
+        self.leftovers.append(billed.delete)
 
         def sent() -> Answer:
             priced_body = {**body, **call.priced}
             with self.ledger.sending(self.operation, priced_body, call.extra_body, execution=call.execution):
                 return call.send()
 
-        answer = kept.or_call(sent)
+        answer = billed.or_call(sent)
         result = call.read(answer)
         cost = result.cost
-        if kept.is_earlier:
+        if billed.is_earlier:
             cost = replace(cost, saved=known_credits(cost.used) or 0)
-        call_id = call.execution or kept.call_id
+        call_id = call.execution or billed.call_id
         self.ledger.settle(cost, self.operation, call=call_id, execution=call.execution, is_stored=False)
         if result.retry is not None:
             # The response has no results to publish, and the next attempt must not find it.
@@ -193,19 +192,23 @@ class CallRun(Run):
             self.refuse_published(result.failure, value)
         return value
 
-    def _keep(self, error: BaseException) -> None:
-        """Store an unpublished response; if that fails, fail the task without a retry."""
-        kept = self.kept
-        if kept is None or kept.answer is None or kept.keep():
+    def _report_unpublished(self, error: BaseException) -> None:
+        """If the next attempt cannot read the billed response, push it, and fail the task without a retry."""
+        billed = self.billed
+        if billed is None or billed.answer is None:
             return
-        way_out = "clear the task to make the call again"
+        if billed.is_stored:
+            self.log.info("Stored the response: the next attempt publishes it without being billed again")
+            return
         try:
-            self.context["ti"].xcom_push(UNPUBLISHED, self.storable(wire_of(kept.answer)))
-            way_out = f"the response is in this attempt's XCom 'unpublished': read it there, or {way_out}"
+            self.context["ti"].xcom_push(UNPUBLISHED, self.storable(wire_of(billed.answer)))
+            fate = "It is in this attempt's XCom 'unpublished': read it there, or"
         except Exception as failure:  # noqa: BLE001 - no error here may lead to a retry that bills again
-            self.log.warning("Failed to push the response to XCom, too: %s", failure)
+            self.log.warning("Failed to push the response to XCom, too: %s", brief(failure))
+            fate = "It is lost:"
         unpublished = UnpublishedResponseError(
             f"The response was billed, but could not be published ({brief(error) or type(error).__name__}) or stored "
-            f"for a retry. The task is not retried, because a retry would be billed again: {way_out}"
+            f"for a retry. {fate} clear the task to make the call again. The task is not retried, because a retry "
+            "would be billed again"
         )
         raise self.explained(unpublished) from (None if isinstance(error, CodedError) else error)

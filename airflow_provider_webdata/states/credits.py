@@ -192,7 +192,8 @@ def _latest(before: Entry, entry: Entry) -> Entry:
     """Return the entry of a call that is settled again."""
     most = entry if entry.used >= before.used else before
     if before.unknown and entry.unknown:
-        most = replace(most, unknown=1, reserved=max(before.used + before.reserved - most.used, 0))
+        rest = max(before.used + before.reserved - most.used, 0)
+        most = replace(most, unknown=entry.unknown, reserved=entry.reserved or rest)
     elif before.unknown or entry.unknown:
         most = replace(most, unknown=0, reserved=0)
     return replace(most, round=before.round, limit=before.limit, saved=before.saved + entry.saved)

@@ -77,6 +77,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataIncrementalCrawlOperator": {"refresh_after": 60},
     "WebDataProviderOperator": {"provider": "p", "capability": "c"},
     "WebDataToTableOperator": {"path": "x.jsonl"},
+    "WebDataBatchSearchOperator": {"save_to": "x.jsonl"},
 }
 """Arguments that a task needs in addition to its required parameters."""
 

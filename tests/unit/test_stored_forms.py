@@ -1,4 +1,4 @@
-"""The list of stored forms in docs/contributing/stored.md is what the code stores."""
+"""The list of stored forms in docs/contributing/state.md is what the code stores."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ from typing import Any
 
 import msgspec
 from airflow.triggers.base import BaseTrigger
-from airflow_provider_webdata.runs.jobs.state import StartState
 
 from airflow_provider_webdata import states, triggers, waiting
-from airflow_provider_webdata.api.models import MonitorCheck, SearchRequest
+from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.base.links import LINKS
-from airflow_provider_webdata.common.attempt import Attempt, _Ended
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from airflow_provider_webdata.inbox.reader import Delivery
 from airflow_provider_webdata.inbox_server.storage.tables import VERSION_TABLE, metadata
@@ -29,39 +27,32 @@ from airflow_provider_webdata.plugin import WebDataPlugin
 from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from airflow_provider_webdata.results.changes.pages import Page
 from airflow_provider_webdata.results.changes.snapshots import Emitter, Header
-from airflow_provider_webdata.runs.intent import _IntentState
-from airflow_provider_webdata.runs.money.paid_records import StoreRecords
-from airflow_provider_webdata.runs.monitors.check import _WaitState
-from airflow_provider_webdata.runs.provider import FailedCalls
-from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
-from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
+from airflow_provider_webdata.runs.billed_response import _Response
+from airflow_provider_webdata.runs.searches.answer_files import _AmbiguousCall, _Answer
 from airflow_provider_webdata.states.credits import Credits, Entry
 from airflow_provider_webdata.states.stored import Stored
-from airflow_provider_webdata.toolsets.sources import _AgentRecord, _Source
+from airflow_provider_webdata.states.task_record import KEY, PlanSummary, Source, Started, TaskRecord
 from airflow_provider_webdata.triggers.events import WebDataMonitorCheckEventTrigger, payload_of
 from airflow_provider_webdata.waiting.streams.check_stream import cursor_behind
 from airflow_provider_webdata.waiting.streams.webhook_stream import cursor_at
-from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.snippets import ROOT, snippets
 
 PACKAGE = "airflow_provider_webdata"
-PAGE = "docs/contributing/stored.md"
+PAGE = "docs/contributing/state.md"
 NOON = datetime(2026, 1, 31, 12, tzinfo=timezone.utc)
 DELIVERY = Delivery(
     id=7, size=2, received_at=NOON.isoformat(), position=5, key="key", event="crawl.completed", job_id="job",
     monitor_id="monitor", success=True, body=msgspec.Raw(b"{}"),
 )  # fmt: skip
-RECORDS: dict[str, type] = {
-    "webdata_agent": _AgentRecord,
-    "webdata_check": _IntentState,
-    "webdata_credits": Credits,
-    "webdata_ended": _Ended,
-    "webdata_job": StartState,
-    "webdata_provider": FailedCalls,
-    "webdata_session": _IntentState,
-    "webdata_wait": _WaitState,
+RECORD: dict[str, type[msgspec.Struct]] = {
+    f"task state {KEY}": TaskRecord,
+    f"task state {KEY}: started": Started,
+    f"task state {KEY}: plan": PlanSummary,
+    f"task state {KEY}: sources": Source,
+    f"task state {KEY}: credits": Credits,
+    f"task state {KEY}: credits: an entry": Entry,
 }
-"""Keys of the task state store, and the types of their records."""
+"""The record of a task, and the structs in it."""
 NOT_STORED = {"webdata_conn_id", "webdata_default", "webdata_task"}
 IN_TASKS = (
     *("base", "common", "hooks", "operators", "policies", "runs", "sensors", "toolsets", "transfers"),
@@ -139,21 +130,11 @@ def of_waits() -> Iterator[tuple[str, list[str]]]:
 
 def of_attempts() -> Iterator[tuple[str, list[str]]]:
     """Yield the records in the task state store and the asset state store."""
-    for key, cls in RECORDS.items():
-        fields = struct(cls) if issubclass(cls, msgspec.Struct) else items(cls)
-        yield f"task state {key}", fields
-    store = StateStore()
-    attempt = Attempt(context_of(TaskInstance(), store))
-    attempt.write("key", msgspec.defstruct("Empty", [])())
-    yield "task state: added to each record but webdata_credits and webdata_ended", sorted(store.get("key"))
-    yield "task state webdata_agent: sources", struct(_Source)
-    yield "task state webdata_credits: an entry", struct(Entry)
-    paid = StateStore()
-    StoreRecords(paid).save([{"key": "k"}])
-    yield "task state webdata_paid", [*paid.get("webdata_paid")]
-    query = BatchQuery("k", "q", SearchRequest(query="q"))
-    yield "batch search: a billed response", [*answer_record(query, {})]
-    yield "batch search: a call of unknown outcome", [*ambiguous_record(query, "why", 3)]
+    for name, cls in RECORD.items():
+        yield name, struct(cls)
+    yield "task state webdata_paid, and the file of a response: JSON text", items(_Response)
+    yield "batch search: the file of an answer", items(_Answer)
+    yield "batch search: the file of a call of unknown outcome", items(_AmbiguousCall)
     yield "asset state: after a delivery", [*cursor_at(DELIVERY)]
     yield (
         "asset state: after a check",
@@ -211,4 +192,4 @@ def test_each_key_of_a_record_has_its_type() -> None:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and re.fullmatch(r"webdata_[a-z]+", str(node.value))
     }
-    assert keys - NOT_STORED == {*RECORDS, "webdata_paid", *(link.xcom_key for link in LINKS)}
+    assert keys - NOT_STORED == {"webdata_paid", *(link.xcom_key for link in LINKS)}

@@ -134,7 +134,7 @@ def _search(run: Run) -> dict[str, Any]:
 
 @_case(WebDataBatchSearchOperator)
 def _batch_search(run: Run) -> dict[str, Any]:
-    return {"queries": [QUERY], "limit": 1}
+    return {"queries": [QUERY], "limit": 1, "save_to": str(run.folder / "searches.jsonl")}
 
 
 @_case(WebDataScrapeOperator)

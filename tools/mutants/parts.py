@@ -70,11 +70,12 @@ PARTS: dict[str, Part] = {
         ),
     ),
     "runs/money": Part(
-        ("runs/money/*.py",),
+        ("runs/money/*.py", "runs/billed_response.py", "runs/searches/answer_files.py"),
         (
             "unit/hooks/test_ledger.py",
-            "unit/runs/test_paid_*.py",
+            "unit/runs/test_billed_response.py",
             "unit/runs/test_call.py",
+            "integration/operators/test_batch_search_kills.py",
             "integration/operators/test_credits.py",
             "integration/operators/test_paid_once.py",
             "integration/operators/test_provider_operator.py",

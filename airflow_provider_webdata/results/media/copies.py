@@ -99,7 +99,8 @@ def keep_media(
 ) -> Iterator[Any]:
     """Download the media of items, and yield the items in order with the links replaced.
 
-    Items are not changed in place, and items without media are yielded unchanged. `keptMedia` has for each file `field`
+    Items are not changed in place. Items without media, and those that this function returned, are yielded unchanged.
+    `keptMedia` has for each file `field`
     (the path of the link), `source` (the original link; `data:` for a file embedded in the response), and either `url`,
     `contentType`, and `bytes`, or `error`. The link of a failed file is unchanged.
 
@@ -178,7 +179,7 @@ def _page_of(item: Mapping[str, Any]) -> str:
 
 def _media_links(item: Any) -> Iterator[_MediaLink]:
     """Yield the media of an item: a page or a search result, as the service sent it."""
-    if not isinstance(item, Mapping):
+    if not isinstance(item, Mapping) or KEPT_MEDIA in item:
         return
     for name, kind in _FIELDS.items():
         value, path = at_path(item, name), tuple(name.split("."))

@@ -270,15 +270,6 @@ class DetectChanges(Step):
                     self._again[outcome.again] += 1
             yield outcome.page
 
-    def in_place(self, items: Iterable[Any]) -> Iterator[Any]:
-        """Yield the emitted items, and None in place of the others.
-
-        :param items: the emitted items.
-        """
-        emitted = iter(items)
-        for number in range(len(self._flags)):
-            yield next(emitted) if self._is_emitted(number) else None
-
     def summary(self) -> Mapping[str, Any]:
         """Return the counts."""
         counts = {change: self._counts[change] for change in CHANGES}

@@ -11,7 +11,7 @@ from airflow_provider_webdata.common.hosts import url_host
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.paths import check_path, warn_if_relative
 from airflow_provider_webdata.results.files.storage import check_folder
-from airflow_provider_webdata.results.media.copies import REPORTED_ERRORS, MediaReport, keep_media
+from airflow_provider_webdata.results.media.copies import KEPT_MEDIA, REPORTED_ERRORS, MediaReport, keep_media
 from airflow_provider_webdata.results.media.fetch import MediaSettings
 from airflow_provider_webdata.runs.publishing.step import Step
 from airflow_provider_webdata.states.shortfalls import Shortfall
@@ -52,12 +52,10 @@ class KeepMedia(Step):
 
     def transform(self, results: Results) -> Results:
         """Return the items with their media links replaced, a few at a time."""
-        items = results.items
-        items = self._counted(items) if results.media_kept else self.keep(items, self._report)
-        return replace(results, items=items)
+        return replace(results, items=self.keep(self._counted(results.items), self._report))
 
     def keep(self, items: Iterable[Any], report: MediaReport | None = None) -> Iterator[Any]:
-        """Yield items with their media links replaced.
+        """Yield items with their media links replaced; those of an earlier call are unchanged.
 
         :param items: a part of the results.
         :param report: counts of kept and failed files, updated.
@@ -93,9 +91,10 @@ class KeepMedia(Step):
         self._log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self.folder)
 
     def _counted(self, items: Iterable[Any]) -> Iterator[Any]:
+        """Yield items unchanged, and count the media that an earlier call kept."""
         report = self._report
         for item in items:
-            for kept in item.get("keptMedia") or ():
+            for kept in item.get(KEPT_MEDIA) or ():
                 if "error" in kept:
                     report.failed += 1
                     report.errors = [*report.errors, str(kept["error"])][:REPORTED_ERRORS]

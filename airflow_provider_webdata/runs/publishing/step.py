@@ -28,7 +28,6 @@ class Results:
     :param site: the site whose pages a complete result covers. None: it has only the requested `inputs`.
     :param errors: the known failed pages that are not among the items, to which those among the items are added.
     :param covers_all: returns whether a call with this number of results saw everything.
-    :param media_kept: True if the media links are already replaced.
     :param columns: table columns of the items. Default: those of the kind.
     :param tag_columns: table columns of the fields that steps add, which follow `columns`.
     :param key: returns the identity of an item across runs. Default: its URL.
@@ -43,7 +42,6 @@ class Results:
     site: str | None = None
     errors: PageErrors | None = None
     covers_all: Callable[[int], bool] = lambda count: True  # noqa: ARG005
-    media_kept: bool = False
     columns: tuple[Column, ...] | None = None
     tag_columns: tuple[Column, ...] = ()
     key: Callable[[Mapping[str, Any]], str | None] | None = None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import cached_property
@@ -13,9 +14,11 @@ from airflow.sdk.exceptions import AirflowException
 from airflow_provider_webdata.api.models import SearchRequest
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.common.arguments import as_list, without_sets
+from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.calls import body_for
 from airflow_provider_webdata.results.columns import kind_of_source
+from airflow_provider_webdata.results.tagged_items import tagged
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import (
     CreditLimitError,
@@ -23,23 +26,22 @@ from airflow_provider_webdata.runs.failures import (
     TooManyFailuresError,
     too_many,
 )
-from airflow_provider_webdata.runs.money.paid_records import records_of
 from airflow_provider_webdata.runs.money.task_ledger import bounded
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_number, valid_request
 from airflow_provider_webdata.runs.run import Run
+from airflow_provider_webdata.runs.searches.answer_files import AnswerFiles
 from airflow_provider_webdata.runs.searches.batch_queries import (
     OPERATION,
     checked_queries,
     label_columns,
     labels_of,
 )
-from airflow_provider_webdata.runs.searches.records import answered, by_search, items_of, with_items
 from airflow_provider_webdata.runs.searches.runner import SearchBatch
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
-    from airflow_provider_webdata.runs.money.paid_records import PaidRecords, Record
+    from airflow_provider_webdata.runs.searches.answer_files import Answer
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
     from airflow_provider_webdata.runs.searches.runner import Tally
 
@@ -57,25 +59,29 @@ class BatchSearchRun(Run):
     def call(self) -> Any:
         """Run the searches that earlier attempts did not, and publish all results."""
         self.ledger.push_earlier()
-        task, context = self.task, self.context
+        task = self.task
         limit = self.ledger.credits.limit
         most_errors = checked_number(OPERATION, "max_error_ratio", task.max_error_ratio, 1) or 0.0
         extra_body = checked_extra_body(task, OPERATION)
         queries: Mapping[str, BatchQuery] = self.queries
         if limit is not None:
             queries = self.queries = self._bounded(limit, queries, extra_body)
-        account = self.hook.get_settings().client.account
-        kept = records_of(self.publication.path, context, account)
-        batch = self._new_batch(kept, extra_body)
-        settled = batch.count_earlier(kept.read(), queries, repeat_ambiguous=task.repeat_ambiguous)
+        account, ledger = self.hook.get_settings().client.account, self.ledger.credits
+        files = AnswerFiles(str(self.publication.path), self.context, account, ledger)
+        batch = self._new_batch(files, extra_body)
+        earlier = files.earlier(queries)
+        settled = batch.count_earlier(earlier, queries, repeat_ambiguous=task.repeat_ambiguous)
         before = batch.tally.credits_used
         if settled:
             self.log.info("Earlier attempts ran %d of the %d searches", len(settled), len(queries))
         if len(settled) < len(queries):
             self.ledger.warn_if_cleared()
+        # An attempt that was killed may not have entered them.
+        files.report()
         try:
             self._search(batch, [query for key, query in queries.items() if key not in settled])
         finally:
+            files.report()
             self.ledger.save(before, self.operation)
             summary = _summary(batch.tally)
             self.push(**summary)
@@ -100,25 +106,20 @@ class BatchSearchRun(Run):
                 "They are in XCom 'left': pass them to queries= of another task, or raise the limit and clear this one"
             )
         excess = self._too_many(batch.tally, most_errors)
-        if excess and kept.lasts and self._can_be_mended(batch.tally):
+        if excess and self._can_be_mended(batch.tally):
             raise TooManyFailuresError(
                 f"{excess}; the next attempt repeats only these", _reasons(batch.tally)
             )
-        result = self._published(summary, kept, queries)
+        result = self._published(summary, files, queries)
         if excess:
-            no_retry = (
-                ""
-                if kept.lasts
-                else "; no retry follows, because it would be billed for all searches again: set save_to="
-            )
             self.refuse_published(
                 TooManyFailuresError(
-                    f"{excess}; the results are stored and in XCom anyway{no_retry}", _reasons(batch.tally)
+                    f"{excess}; the results are stored and in XCom anyway", _reasons(batch.tally)
                 ),
                 result,
             )
         if self.publication.rejection is None or not batch.tally.left:
-            self.leftovers.append(kept.forget)
+            self.leftovers.append(files.delete)
         return result
 
     @cached_property
@@ -182,18 +183,32 @@ class BatchSearchRun(Run):
             self.log.info("%s: %s", OPERATION, note)
         return found
 
-    def _new_batch(self, kept: PaidRecords, extra_body: Mapping[str, Any] | None) -> SearchBatch:
+    def _new_batch(self, files: AnswerFiles, extra_body: Mapping[str, Any] | None) -> SearchBatch:
         task, settings = self.task, self.hook.get_settings()
-        shared = settings.client.max_concurrency or task.max_concurrency
-        # Without stored results, a rescheduled task would be billed for everything again: the worker waits instead.
-        patience = settings.client.retry_budget if kept.lasts else self.patience
+        media, in_turn = self.publication.media, threading.Lock()
+
+        def save(query: BatchQuery, answer: Answer, reserved: float) -> None:
+            files.save(query, answer, reserved)
+            results = answer.get("results", {})
+            if media is None:
+                return
+            try:
+                # Now: the links to audio and video would expire during a long batch.
+                with in_turn:
+                    items = media.keep([item for found in results.values() for item in found])
+                    kept = {source: [next(items) for _ in found] for source, found in results.items()}
+                if kept != results:
+                    files.save(query, {**answer, "results": kept}, reserved)
+            except Exception as error:  # noqa: BLE001 - the answer is stored, and its publication tries again
+                self.log.warning("Failed to keep the media of search %r: %s", query.text, brief(error))
+
         return SearchBatch(
             settings,
-            min(task.max_concurrency, shared),
-            lambda records: kept.save(self._with_stored_media(records)),
+            min(task.max_concurrency, settings.client.max_concurrency or task.max_concurrency),
+            save,
             extra_body=extra_body,
             ledger=self.ledger.credits,
-            patience=patience,
+            patience=settings.client.retry_budget,
         )
 
     def request_of(self, given: str | Mapping[str, Any]) -> SearchRequest:
@@ -237,37 +252,16 @@ class BatchSearchRun(Run):
             for failure in tally.failed
         )
 
-    def _with_stored_media(self, records: list[Record]) -> list[Record]:
-        """Return records with their media saved: audio and video links would expire during a long batch."""
-        if self.publication.media is None:
-            return records
-        items = self.publication.media.keep(list(items_of(records)))
-        return [with_items(record, items) for record in records]
-
     def _published(
-        self, summary: dict[str, Any], kept: PaidRecords, queries: Mapping[str, BatchQuery]
+        self, summary: dict[str, Any], files: AnswerFiles, queries: Mapping[str, BatchQuery]
     ) -> Any:
         kind, inputs = _kind(queries), [query.text for query in queries.values()]
         columns = label_columns(queries, kind)
-        records = (
-            {**record, "labels": labels_of(queries[record["key"]], columns)}
-            for record in answered(kept.read())
-            if record["key"] in queries
+        items = (
+            tagged(item, query=query.text, source=source, **labels_of(query, columns))
+            for query, source, item in files.results(queries.values())
         )
-
-        def results(items: Iterable[Any]) -> Results:
-            return Results(items, kind, summary, inputs, media_kept=True, tag_columns=columns)
-
-        if self.publication.path is not None:
-            return self.publish(results(items_of(records)))
-        by_key = {record["key"]: record for record in records}
-        ordered = [by_key[key] for key in queries if key in by_key]
-        changes = self.publication.changes
-        in_place = iter if changes is None else changes.in_place
-        return self.publish(
-            results(items_of(ordered)),
-            lambda items, counted: {**counted, "results": by_search(ordered, in_place(items))},
-        )
+        return self.publish(Results(items, kind, summary, inputs, tag_columns=columns))
 
 
 def _kind(queries: Mapping[str, BatchQuery]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import threading
 import time
 from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,22 +29,23 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, backoff, is_unreachable, pause_between
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
+from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
-from airflow_provider_webdata.runs.searches.record_writer import RecordWriter
-from airflow_provider_webdata.runs.searches.records import ambiguous_record, answer_record
+from airflow_provider_webdata.runs.searches.answer_files import OPERATION, answer_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    from airflow_provider_webdata.api.models import SearchResponse
     from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.hooks.ledger import Ledger
-    from airflow_provider_webdata.runs.money.paid_records import Record
+    from airflow_provider_webdata.runs.searches.answer_files import Answer
     from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
+
+    Save = Callable[[BatchQuery, Answer, float], None]
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,6 @@ _FOR_ALL = (
     UnknownHostError,
 )
 
-_OPERATION = "batch_search"
 _GATEWAY_STATUSES = frozenset({502, 503, 504})
 _MAX_UNREACHED = 6
 _WAKE_SECONDS = 1.0
@@ -156,14 +156,13 @@ class Pause:
 class SearchBatch:
     """The searches of one attempt.
 
-    Searches start in the given order while the concurrency and the credits allow it. Each response is saved
-    immediately. If storage is slower than the service, searches wait for it, so that memory holds at most about two
-    results per search in flight.
+    Searches start in the given order while the concurrency and the credits allow it. A search is in flight until its
+    response is stored, so memory holds at most one result per search in flight.
 
     :param max_concurrency: maximum number of searches in flight.
-    :param save: saves records; called in a thread, one call at a time.
+    :param save: stores an answer, or a call of unknown outcome; see `AnswerFiles.save`. Called in several threads.
     :param extra_body: merged into each request unchecked.
-    :param ledger: the credits of the task. A search is settled once its record is saved.
+    :param ledger: the credits of the task, in which the price of the searches in flight is reserved.
     :param patience: maximum seconds of pauses without a successful search between them, after which the attempt ends
         with the rate limit; infinity: no maximum.
     """
@@ -172,7 +171,7 @@ class SearchBatch:
         self,
         settings: ConnectionSettings,
         max_concurrency: int,
-        save: Callable[[list[Record]], None],
+        save: Save,
         *,
         extra_body: Mapping[str, Any] | None,
         ledger: Ledger,
@@ -186,18 +185,19 @@ class SearchBatch:
         self._settings = settings
         self._max_concurrency = max_concurrency
         self._pause = Pause()
-        self._keep = save
+        self._save = save
         self._extra_body = extra_body
         self._ledger = ledger
         self._free = 0.0
         self._reserved: dict[str, float] = {}
         self._peak = 0.0
-        self._lock = threading.Lock()
         self._dearest = 0.0
         self._patience = patience
         self._fatal: BaseException | None = None
         self._pending: deque[BatchQuery] = deque()
+        self._awaited: set[asyncio.Task[Any]] = set()
         self._unreached: dict[str, int] = {}
+        self._unsaved = 0
         self._total = 0
         self._is_warned = False
 
@@ -206,184 +206,183 @@ class SearchBatch:
         self.stopped = True
 
     def count_earlier(
-        self, records: Iterable[Record], queries: Mapping[str, BatchQuery], *, repeat_ambiguous: bool
+        self,
+        answers: Iterable[tuple[str, Answer]],
+        queries: Mapping[str, BatchQuery],
+        *,
+        repeat_ambiguous: bool,
     ) -> set[str]:
         """Count the searches of earlier attempts; return the keys of the searches to skip.
 
-        :param records: the saved records of earlier attempts.
-        :param queries: the searches of the batch, by key; for other searches, only the cost counts.
+        :param answers: what earlier attempts stored, by key.
+        :param queries: the searches of the batch, by key.
         """
         answered: set[str] = set()
         ambiguous: dict[str, str] = {}
-        for record in records:
-            key, cost = record["key"], self._ledger.cost(record.get("creditsUsed")) or 0
-            if "ambiguous" in record:
-                ambiguous[key] = record["ambiguous"]
-            elif key not in answered:
-                self.tally.credits_used += cost
+        for key, answer in answers:
+            if "ambiguous" in answer:
+                ambiguous[key] = answer["ambiguous"]
+            else:
+                self.tally.credits_used += self._ledger.cost(answer["creditsUsed"]) or 0
                 answered.add(key)
-        answered &= queries.keys()
         self.tally.done = len(answered)
         if repeat_ambiguous:
             return answered
-        unclear = [key for key in ambiguous if key in queries and key not in answered]
-        self.tally.failed += [FailedQuery(queries[key], ambiguous[key], ambiguous=True) for key in unclear]
-        return answered | set(unclear)
+        unclear = ambiguous.keys() - answered
+        self.tally.failed += [
+            FailedQuery(query, ambiguous[key], ambiguous=True)
+            for key, query in queries.items()
+            if key in unclear
+        ]
+        return answered | unclear
 
     async def run(self, queries: Iterable[BatchQuery]) -> None:
         """Run searches until all are done or the attempt ends.
 
         :raises WebDataError: an error that would fail all further searches, such as an invalid API key or no credits.
-        :raises Exception: results could not be saved.
+        :raises Exception: an answer could not be stored.
         """
         self._pending.extend(queries)
         self._free = self._ledger.left
         self._total = len(self._pending) + self.tally.settled
-        writer = RecordWriter(self._save, self._max_concurrency)
-        writing = asyncio.create_task(writer.run())
+        # Python's default is a few threads per CPU, and a write to an object store takes as long as a search.
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(self._max_concurrency))
         hook = WebDataAsyncHook.of(self._settings, retry_budget=0.0, max_concurrency=self._max_concurrency)
-        results: asyncio.Queue[_CallResult] = asyncio.Queue()
         try:
             async with hook:
-                try:
-                    await self._run_searches(hook, writer, results)
-                finally:
-                    # Responses may have arrived just when the attempt ended.
-                    while not results.empty():
-                        await self._record(results.get_nowait(), writer)
+                await self._run_searches(hook)
         finally:
             self.tally.left = list(self._pending)
-            writer.finish()
-            try:
-                await writing
-            finally:
-                self._close()
-        writer.check()
+            self._close()
+        if self._unsaved and isinstance(self._fatal, CodedError):
+            lost = "response is" if self._unsaved == 1 else "responses are"
+            self._fatal.billed = f"{self._unsaved} billed {lost} lost"
         if self._fatal is not None:
             raise self._fatal
 
-    async def _run_searches(
-        self, hook: WebDataAsyncHook, writer: RecordWriter, results: asyncio.Queue[_CallResult]
-    ) -> None:
-        in_flight: set[asyncio.Task[None]] = set()
+    async def _run_searches(self, hook: WebDataAsyncHook) -> None:
+        in_flight: set[asyncio.Task[_Outcome]] = set()
         reported = time.monotonic()
-        while True:
-            while self._may_begin(len(in_flight), writer):
-                query = self._pending[0]
-                # The task state store is synchronous.
-                await asyncio.to_thread(self._reserve, query)
-                self._pending.popleft()
-                call = asyncio.create_task(self._search(hook, query, results))
-                in_flight.add(call)
-                call.add_done_callback(in_flight.discard)
-            if not in_flight and results.empty():
-                if self._is_over(writer):
+        try:
+            while True:
+                while len(in_flight) < self._max_concurrency and not self._pause.left and not self._is_over():
+                    query = self._pending[0]
+                    try:
+                        await self._reserve(query)
+                    except Exception as error:  # noqa: BLE001 - Airflow's errors have no common base
+                        self._fatal = error
+                        break
+                    self._pending.popleft()
+                    call = asyncio.create_task(self._search(hook, query))
+                    in_flight.add(call)
+                    self._awaited.add(call)
+                if in_flight:
+                    # Wake periodically to check whether a pause is over or the task was terminated.
+                    done, in_flight = await asyncio.wait(
+                        in_flight, timeout=_WAKE_SECONDS, return_when=asyncio.FIRST_COMPLETED
+                    )
+                    self._record(done)
+                elif self._is_over():
                     return
-                await asyncio.sleep(min(self._pause.left, _WAKE_SECONDS))
-                continue
-            if results.empty():
-                # Wake periodically to check whether a pause is over or the task was terminated.
-                await asyncio.wait(in_flight, timeout=_WAKE_SECONDS, return_when=asyncio.FIRST_COMPLETED)
-            while not results.empty():
-                await self._record(results.get_nowait(), writer)
-            if time.monotonic() - reported > _REPORT_SECONDS:
-                reported = time.monotonic()
-                self._report(len(in_flight))
+                else:
+                    await asyncio.sleep(min(self._pause.left, _WAKE_SECONDS))
+                if time.monotonic() - reported > _REPORT_SECONDS:
+                    reported = time.monotonic()
+                    self._report(len(in_flight))
+        finally:
+            # A response may have arrived just when the attempt ended.
+            for call in self._awaited:
+                call.cancel()
+            if in_flight:
+                self._record((await asyncio.wait(in_flight))[0])
 
-    def _may_begin(self, in_flight: int, writer: RecordWriter) -> bool:
-        if in_flight >= self._max_concurrency or self._pause.left > 0:
-            return False
-        return not self._is_over(writer)
-
-    def _is_over(self, writer: RecordWriter) -> bool:
+    def _is_over(self) -> bool:
         """Return whether no search may start, unless a search in flight changes that."""
-        return self._has_ended(writer) or not self._pending or not self._affords_next()
-
-    def _has_ended(self, writer: RecordWriter) -> bool:
-        return self.stopped or self._fatal is not None or self.rate_limit is not None or writer.failed
-
-    def _affords_next(self) -> bool:
-        return self._price(self._pending[0]) <= self._free
+        has_ended = self.stopped or self._fatal is not None or self.rate_limit is not None
+        return has_ended or not self._pending or self._price(self._pending[0]) > self._free
 
     def _price(self, query: BatchQuery) -> float:
         """Return the maximum cost of a search: the documented price, or the highest so far if that is more."""
         return max(SEARCH.most(query.request.to_wire()).credits, self._dearest)
 
-    def _reserve(self, query: BatchQuery) -> None:
+    async def _reserve(self, query: BatchQuery) -> None:
         """Reserve the price of a search; the ledger stores only the highest sum."""
         price = self._price(query)
-        with self._lock:
-            self._reserved[query.key] = price
-            self._free -= price
-            needed = sum(self._reserved.values())
+        self._reserved[query.key] = price
+        self._free -= price
+        needed = sum(self._reserved.values())
         if needed > self._peak:
             self._peak = needed
             try:
-                self._ledger.reserve(_OPERATION, needed)
+                # The task state store is synchronous.
+                await asyncio.to_thread(self._ledger.reserve, OPERATION, needed)
             except BaseException:
                 # The search is not sent.
                 self._release(query.key, 0)
                 raise
 
-    def _release(self, key: str, cost: float | None) -> float:
-        """Replace the price of a search by its cost (None: unknown), and return the price."""
-        with self._lock:
-            price = self._reserved.pop(key, 0.0)
-            self._free += price - (price if cost is None else cost)
-        return price
-
-    def _save(self, records: list[Record]) -> None:
-        self._keep(records)
-        costs: list[float] = []
-        prices: list[float] = []
-        for record in records:
-            cost = None if "ambiguous" in record else self._ledger.cost(record["creditsUsed"])
-            price = self._release(record["key"], cost)
-            if cost is None:
-                prices.append(price)
-            else:
-                costs.append(cost)
-        self._ledger.settle("", sum(costs), _OPERATION)
-        if prices:
-            self._ledger.settle("", None, _OPERATION, unknown=len(prices), reserved=sum(prices))
-
-    def _amend(self, key: str, cost: float) -> None:
-        """Correct the price of a search whose cost is now known."""
-        with self._lock:
-            self._free += self._reserved[key] - cost
-            self._reserved[key] = cost
+    def _release(self, key: str, cost: float | None) -> None:
+        """Replace the price of a search by its cost; None: unknown."""
+        price = self._reserved.pop(key)
+        self._free += 0 if cost is None else price - cost
 
     def _close(self) -> None:
-        """Settle the searches that ended without a record: they may have been billed."""
+        """Settle the searches that ended without a stored answer: they may have been billed."""
         if not self._peak:
             # The reservation, if any, is that of a killed attempt.
             return
         prices = self._reserved.values()
         cost = None if prices else 0
-        self._ledger.settle(_OPERATION, cost, _OPERATION, unknown=len(prices), reserved=sum(prices))
+        self._ledger.settle(OPERATION, cost, OPERATION, unknown=len(prices), reserved=sum(prices))
 
-    async def _search(
-        self, hook: WebDataAsyncHook, query: BatchQuery, results: asyncio.Queue[_CallResult]
-    ) -> None:
+    async def _search(self, hook: WebDataAsyncHook, query: BatchQuery) -> _Outcome:
+        call = asyncio.current_task()
+        answer: Answer | None = None
+        failure: BaseException | None = None
         try:
-            answer = await hook.search(query.request, extra_body=self._extra_body)
+            response = await hook.search(query.request, extra_body=self._extra_body)
         except asyncio.CancelledError:
             raise
-        except BaseException as error:  # noqa: BLE001 - the loop handles every error, including a task timeout
-            results.put_nowait(_CallResult(query, error=error))
+        except BaseException as error:  # noqa: BLE001 - the loop handles every error
+            failure = error
+            if isinstance(error, WebDataError) and self._is_ambiguous(error):
+                answer = {"ambiguous": _reason(error)}
         else:
-            results.put_nowait(_CallResult(query, answer=answer))
+            wire = response.to_wire()
+            answer = answer_of(wire)
+            self._warn(query, wire, answer)
+        # From here on, the search is not canceled.
+        self._awaited.discard(call)
+        if answer is not None:
+            try:
+                await asyncio.to_thread(self._save, query, answer, self._reserved[query.key])
+            except BaseException as error:  # noqa: BLE001 - storages raise any error
+                return _Outcome(query, answer, failure, unsaved=error)
+        return _Outcome(query, answer, failure)
 
-    async def _record(self, result: _CallResult, writer: RecordWriter) -> None:
-        query, error = result.query, result.error
-        is_unbilled = result.answer is None and not (
-            isinstance(error, WebDataError) and may_have_been_billed(error, self._settings.client.server)
-        )
-        if is_unbilled:
-            self._release(query.key, 0)
-        if result.answer is not None:
+    def _is_ambiguous(self, error: WebDataError) -> bool:
+        is_for_all = isinstance(error, _FOR_ALL)
+        return not is_for_all and may_have_been_billed(error, self._settings.client.server)
+
+    def _record(self, calls: Iterable[asyncio.Task[_Outcome]]) -> None:
+        for call in calls:
+            if not call.cancelled():
+                self._count(call.result())
+
+    def _count(self, outcome: _Outcome) -> None:
+        query, answer, error = outcome.query, outcome.answer, outcome.error
+        if outcome.unsaved is not None:
+            # The search counts as billed with its price.
+            self._unsaved += 1
+            self._fatal = self._fatal or outcome.unsaved
+            return
+        cost = 0 if answer is None else self._ledger.cost(answer.get("creditsUsed"))
+        self._release(query.key, cost)
+        if error is None:
             self._pause.succeeded()
-            await writer.put(self._count(query, result.answer))
+            self.tally.done += 1
+            self.tally.credits_used += cost or 0
+            self._dearest = max(self._dearest, cost or 0)
         elif isinstance(error, RateLimitError):
             self._slow_down(error)
             self._pending.appendleft(query)
@@ -395,7 +394,11 @@ class SearchBatch:
             if self._pause.total > self._patience:
                 self._fatal = self._fatal or error
         elif isinstance(error, WebDataError) and not isinstance(error, _FOR_ALL):
-            await self._fail(query, error, writer)
+            reason = _reason(error)
+            log.warning("Search %r failed: %s", query.text, reason)
+            self.tally.failed.append(
+                FailedQuery(query, reason, answer is not None, hopeless=error.verdict == "never")
+            )
         else:
             self._pending.appendleft(query)
             self._fatal = self._fatal or error
@@ -411,38 +414,20 @@ class SearchBatch:
         self._unreached[query.key] = self._unreached.get(query.key, 0) + 1
         return self._unreached[query.key] < _MAX_UNREACHED
 
-    async def _fail(self, query: BatchQuery, error: WebDataError, writer: RecordWriter) -> None:
-        ambiguous = may_have_been_billed(error, self._settings.client.server)
-        reason = f"{trimmed(error.text(), 300)} ({error.help_code})"
-        log.warning("Search %r failed: %s", query.text, reason)
-        self.tally.failed.append(FailedQuery(query, reason, ambiguous, hopeless=error.verdict == "never"))
-        if ambiguous:
-            await writer.put(ambiguous_record(query, reason, self._reserved.get(query.key, 0.0)))
-
-    def _count(self, query: BatchQuery, answer: SearchResponse) -> Record:
-        wire = answer.to_wire()
-        record = answer_record(query, wire)
+    def _warn(self, query: BatchQuery, wire: Mapping[str, Any], answer: Answer) -> None:
+        """Log what the service and the results say about themselves."""
         if not self._is_warned and lacks_search(self._settings.client.server, wire):
             self._is_warned = True
             log.warning("Search %r: %s", query.text, NO_SEARCH)
-        if (cost := self._ledger.cost(record["creditsUsed"])) is not None:
-            self.tally.credits_used += cost
-            self._dearest = max(self._dearest, cost)
-            self._amend(query.key, cost)
-        self.tally.done += 1
-        if record["warning"]:
-            log.warning("Search %r: the service warns: %s", query.text, error_text(record["warning"]))
-        items = [item for found in record["results"].values() for item in found]
-        failed = unfetched(items)
-        if failed:
-            problems = trimmed("; ".join(failed), 500)
+        if wire.get("warning"):
+            log.warning("Search %r: the service warns: %s", query.text, error_text(wire["warning"]))
+        if failed := unfetched([item for found in answer["results"].values() for item in found]):
             log.warning(
                 "Search %r: the pages of %d results could not be fetched: %s",
                 query.text,
                 len(failed),
-                problems,
+                trimmed("; ".join(failed), 500),
             )
-        return record
 
     def _report(self, in_flight: int) -> None:
         log.info(
@@ -457,7 +442,19 @@ class SearchBatch:
 
 
 @dataclass(frozen=True)
-class _CallResult:
+class _Outcome:
+    """The end of a search.
+
+    :param answer: the answer, or the call of unknown outcome; None: the search was not billed.
+    :param error: the error of the call.
+    :param unsaved: the error if the answer could not be stored.
+    """
+
     query: BatchQuery
-    answer: SearchResponse | None = None
+    answer: Answer | None = None
     error: BaseException | None = None
+    unsaved: BaseException | None = None
+
+
+def _reason(error: WebDataError) -> str:
+    return f"{trimmed(error.text(), 300)} ({error.help_code})"

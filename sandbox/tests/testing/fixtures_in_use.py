@@ -170,8 +170,10 @@ def test_checks_without_changes_know_the_run_before(webdata_sandbox):
         webdata_sandbox.execute(WebDataSearchOperator(query="river", limit=1, **search))
 
 
-def test_a_limit_of_credits(webdata_sandbox):
-    search = WebDataBatchSearchOperator(task_id="s", queries=["river", "coffee", "bridge"], credit_limit=5)
+def test_a_limit_of_credits(webdata_sandbox, tmp_path):
+    search = WebDataBatchSearchOperator(
+        task_id="s", queries=["river", "coffee", "bridge"], save_to=f"{tmp_path}/a.jsonl", credit_limit=5
+    )
     found = webdata_sandbox.execute(search)
     assert (found["done"], found["credits_used"]) == (2, 4)
     webdata_sandbox.set_page(PAGE, "<p>Here.</p>")

@@ -111,7 +111,12 @@ def test_a_proxy_that_completes_the_handshake(kind: str) -> None:
     [
         WebDataSearchOperator(task_id="t", query="q", credit_limit=2, retries=3, rate_limit_timeout=0),
         WebDataBatchSearchOperator(
-            task_id="t", queries=["a", "b", "c"], credit_limit=6, retries=3, rate_limit_timeout=0
+            task_id="t",
+            queries=["a", "b", "c"],
+            save_to="/tmp/webdata/refused.jsonl",
+            credit_limit=6,
+            retries=3,
+            rate_limit_timeout=0,
         ),
     ],
     ids=["search", "batch"],

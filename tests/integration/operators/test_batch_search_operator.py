@@ -22,11 +22,14 @@ from airflow.sdk.exceptions import (
 )
 
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
+from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.results.tables.items import ResultsFile
+from airflow_provider_webdata.runs.billed_response import ResponseFolder
+from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from tests.support import direct
-from tests.support.direct import StateStore, TaskInstance, accept, context_of
+from tests.support.direct import KilledError, StateStore, TaskInstance, accept, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
 from tests.support.service import connection_text
 from tests.support.signals import timed_out
@@ -73,7 +76,7 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
     done = run_dag(
         f"""
         WebDataBatchSearchOperator(
-            task_id="many", limit=5,
+            task_id="many", limit=5, save_to="{tmp_path}/many.jsonl",
             queries=["zeppelin", {{"query": "balloon", "limit": "{{{{ 1 }}}}"}}, "zeppelin", "nosuchthing"],
         )
         WebDataBatchSearchOperator(
@@ -82,8 +85,7 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
         )
         WebDataBatchSearchOperator(
             task_id="retry", queries=["a", "b", "c"], retries=1, retry_delay=datetime.timedelta(0),
-            max_concurrency=1, webdata_conn_id="faulty",
-            {"" if HAS_RETRY_POLICIES else f"save_to='{tmp_path}/retry.jsonl'"}
+            max_concurrency=1, webdata_conn_id="faulty", save_to="{tmp_path}/retry.jsonl",
         )
         """,
         before=IMPORT,
@@ -92,11 +94,11 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
     server.close()
     assert done.run["state"] == "success"
     value = done.xcom["many.return_value"]
-    assert [result["query"] for result in value["results"]] == ["zeppelin", "balloon", "nosuchthing"]
-    assert [len(result.get("web", [])) for result in value["results"]] == [2, 1, 0]
+    items = lines(tmp_path / "many.jsonl")
+    assert [item["query"] for item in items] == ["zeppelin", "zeppelin", "balloon"]
     assert value["done"] == 3
     assert value["failed"] == value["left"] == []
-    assert value["credits_used"] == 4 == sum(result["creditsUsed"] for result in value["results"])
+    assert value["credits_used"] == 4
     assert sorted(asked(sandbox)) == ["balloon", "balloon", "nosuchthing", "zeppelin", "zeppelin"]
     assert {name: done.xcom[f"many.{name}"] for name in ("done", "failed", "left", "credits_used")} == {
         "done": 3, "failed": [], "left": [], "credits_used": 4,
@@ -108,7 +110,6 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
     assert len(items) == value["count"] == done.xcom["file.count"] >= 4
     assert {(item["query"], item["source"]) for item in items} >= {("zeppelin", "web"), ("balloon", "web")}
     assert all(item["url"].startswith(f"https://{item['query']}.example/") for item in items)
-    assert "results" not in value
     assert os.listdir(output.parent) == ["all.jsonl"]
 
     assert done.ended("retry") == ("success", 2)
@@ -119,14 +120,30 @@ def test_batches_in_a_real_airflow(run_dag, sandbox, tmp_path):
     assert "1 of 3 searches failed, more than max_error_ratio=0 allows" in done.log_of("retry")
 
 
+def test_without_a_file_it_is_refused_while_the_dag_is_parsed():
+    with pytest.raises(ArgumentError, match=r"(?s)save_to is required.* WebDataSearchOperator\.partial\("):
+        WebDataBatchSearchOperator(task_id="t", queries=["a"])
+
+
 # In this process
 
 
-def execute(ti=None, store=None, **arguments):
-    context = context_of(ti or TaskInstance(), store)
-    value = WebDataBatchSearchOperator(task_id="t", **arguments).execute(context)
-    accept(context)
-    return value
+@pytest.fixture
+def execute(tmp_path):
+    """Execute an attempt, by default with a file."""
+
+    def execute(ti=None, store=None, **arguments):
+        context = context_of(ti or TaskInstance(), store)
+        arguments = {"save_to": f"{tmp_path}/all.jsonl", **arguments}
+        value = WebDataBatchSearchOperator(task_id="t", **arguments).execute(context)
+        accept(context)
+        return value
+
+    return execute
+
+
+def rows(value):
+    return lines(value["path"])
 
 
 @pytest.fixture
@@ -174,15 +191,16 @@ BAD_INPUT = {
 
 
 @pytest.mark.parametrize(("arguments", "words"), BAD_INPUT.values(), ids=BAD_INPUT.keys())
-def test_bad_input_fails_before_any_request(here, arguments, words):
+def test_bad_input_fails_before_any_request(here, tmp_path, arguments, words):
+    task = WebDataBatchSearchOperator(task_id="t", save_to=f"{tmp_path}/a.jsonl", **arguments)
     with pytest.raises(AirflowFailException) as failure:
-        direct.execute(WebDataBatchSearchOperator(task_id="t", **arguments), context_of(TaskInstance()))
+        direct.execute(task, context_of(TaskInstance()))
     assert here.control.requests() == []
     assert all(word in str(failure.value) for word in words)
 
 
 @pytest.mark.rule("credits-search")
-def test_the_credit_limit_ends_a_batch_cleanly(here, tmp_path):
+def test_the_credit_limit_ends_a_batch_cleanly(here, tmp_path, execute):
     """No more is spent than was allowed; the queries that are left are returned, for a later task."""
     ti = TaskInstance()
     queries = ["zeppelin", "balloon", {"query": "glider"}, "zeppelin 1"]
@@ -193,11 +211,11 @@ def test_the_credit_limit_ends_a_batch_cleanly(here, tmp_path):
     assert value["left"] == ti.xcom["left"] == [{"query": "glider"}, "zeppelin 1"]
     assert sorted(asked(here)) == ["balloon", "zeppelin"]
     rest = execute(queries=value["left"])
-    assert [result["query"] for result in rest["results"]] == ["glider", "zeppelin 1"]
+    assert [*dict.fromkeys(row["query"] for row in rows(rest))] == ["glider", "zeppelin 1"]
 
 
 @pytest.mark.rule("credits-search", "credits-pdf")
-def test_pdfs_are_bounded_by_an_equal_share_of_the_credits(here, log):
+def test_pdfs_are_bounded_by_an_equal_share_of_the_credits(here, log, execute):
     """A search costs 2 credits, and each of its 3 pages 1 for each page of a PDF: 23 of 70 credits allow 7."""
     options = {"formats": ["markdown"], "proxy": "basic"}
     searches = {"limit": 3, "scrape_options": options, "exclude_domains": ["x.com", "twitter.com"]}
@@ -212,7 +230,7 @@ def test_pdfs_are_bounded_by_an_equal_share_of_the_credits(here, log):
     assert log().count("credits allow 1 per PDF") == 1
 
 
-def test_credits_of_earlier_tries_count(here, tmp_path, log):
+def test_credits_of_earlier_tries_count(here, tmp_path, log, execute):
     """The limit is the task's, not the attempt's."""
     output, store = str(tmp_path / "a.jsonl"), StateStore()
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)
@@ -236,14 +254,11 @@ AMBIGUOUS = {
 
 @pytest.mark.rule("repeat-unsafe")
 @pytest.mark.parametrize("name", AMBIGUOUS)
-def test_a_lost_answer_is_not_billed_twice(faulty, monkeypatch, tmp_path, name):
+def test_a_lost_answer_is_not_billed_twice(faulty, monkeypatch, tmp_path, name, execute):
     """It is reported, by later attempts too, which make it again only with repeat_ambiguous."""
     server = faulty(AMBIGUOUS[name], FOUND)
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    # Progress is kept beside the output, or in the task state store.
-    beside = list(AMBIGUOUS).index(name) % 2
-    place = {"save_to": str(tmp_path / "a.jsonl")} if beside else {"store": StateStore()}
-    arguments = {"queries": ["lost", "found"], "max_concurrency": 1, **place}
+    arguments = {"queries": ["lost", "found"], "max_concurrency": 1}
     ti = TaskInstance(max_tries=1)
     with pytest.raises(AirflowFailException, match="repeat_ambiguous"):
         execute(ti, **arguments)
@@ -258,7 +273,7 @@ def test_a_lost_answer_is_not_billed_twice(faulty, monkeypatch, tmp_path, name):
     assert (value["done"], [item["query"] for item in value["failed"]]) == (1, ["lost"])
 
 
-def test_a_lost_answer_is_requested_again_by_choice(faulty, monkeypatch, tmp_path):
+def test_a_lost_answer_is_requested_again_by_choice(faulty, monkeypatch, tmp_path, execute):
     server = faulty(hang_up, FOUND)
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     arguments = {
@@ -279,7 +294,7 @@ FOR_ALL = {401: "Unauthorized", 402: "Insufficient credits", 403: "not enabled"}
 
 @pytest.mark.rule("status-401", "status-402", "status-403")
 @pytest.mark.parametrize("status", FOR_ALL)
-def test_an_error_that_all_would_meet_stops_all(here, tmp_path, status):
+def test_an_error_that_all_would_meet_stops_all(here, tmp_path, status, execute):
     """The rest is not sent; the results are kept, and the task continues there once the cause is removed."""
     output = str(tmp_path / "a.jsonl")
     arguments = {"queries": ["zeppelin", "balloon", "glider"], "max_concurrency": 1, "save_to": output}
@@ -293,7 +308,7 @@ def test_an_error_that_all_would_meet_stops_all(here, tmp_path, status):
     assert execute(TaskInstance(try_number=2, max_tries=3), **arguments)["done"] == 3
 
 
-def test_results_have_the_fields_that_a_query_overrides(here, tmp_path):
+def test_results_have_the_fields_that_a_query_overrides(here, tmp_path, execute):
     """Scalars of the request, whether the task or the query sets them; a column of the results keeps its meaning."""
     queries = [
         "glider",
@@ -305,34 +320,30 @@ def test_results_have_the_fields_that_a_query_overrides(here, tmp_path):
         "zeppelin": {("FR", 5, True), ("US", 1, None)},
     }
     arguments = {"queries": queries, "country": "us", "limit": 5}
-    for result in execute(**arguments)["results"]:
-        own = (result["country"], result["limit"], result.get("ignoreInvalidURLs"))
-        assert own in expected[result["query"]]
-        assert result["web"][0].keys().isdisjoint({"country", "limit", "highlights"})
     for end in (".jsonl", ".parquet"):
         path = execute(save_to=f"{tmp_path}/found{end}", **arguments)["path"]
         with ResultsFile(path) as file:
             rows = [*file.rows()]
+        names = ("country", "limit", "ignore_invalid_urls")
+        if end == ".jsonl":
+            rows = [{**row, **json.loads(row["extra"])} for row in rows]
+            names = ("country", "limit", "ignoreInvalidURLs")
         for query, found in expected.items():
-            names = ("country", "limit", "ignore_invalid_urls")
-            if end == ".jsonl":
-                rows = [{**row, **json.loads(row["extra"])} for row in rows]
-                names = ("country", "limit", "ignoreInvalidURLs")
             assert {tuple(map(row.get, names)) for row in rows if row["query"] == query} == found
 
 
-def test_failures_within_the_ratio_are_reported(here):
+def test_failures_within_the_ratio_are_reported(here, execute):
     """Each by itself; the others are delivered."""
     here.control.add_fault("status", path=SEARCH, status=400, body={"success": False, "error": "not this"})
     value = execute(queries=["zeppelin", "balloon", "glider"], max_concurrency=1, max_error_ratio=0.4)
-    assert [result["query"] for result in value["results"]] == ["balloon", "glider"]
+    assert [*dict.fromkeys(row["query"] for row in rows(value))] == ["balloon", "glider"]
     (failure,) = value["failed"]
     assert failure["query"] == "zeppelin"
     assert failure["ambiguous"] is False
     assert "not this" in failure["error"]
 
 
-def test_without_a_retry_left_results_are_delivered_and_the_task_fails(here, tmp_path, log):
+def test_without_a_retry_left_results_are_delivered_and_the_task_fails(here, tmp_path, log, execute):
     output = tmp_path / "a.jsonl"
     here.control.add_fault("status", path=SEARCH, status=500, body=OOPS)
     ti = TaskInstance()
@@ -423,7 +434,7 @@ def crowded(monkeypatch):
         server.server_close()
 
 
-def test_searches_over_the_room_of_the_service_are_repeated(crowded):
+def test_searches_over_the_room_of_the_service_are_repeated(crowded, execute):
     """It has room for 4; 40 are begun; every search is answered, and none is billed twice."""
     server = crowded(4, waits_for_refusal=True)
     queries = [f"q{number}" for number in range(200)]
@@ -435,7 +446,7 @@ def test_searches_over_the_room_of_the_service_are_repeated(crowded):
     assert server.refused > 0
 
 
-def test_a_connection_limit_holds_within_the_task(crowded):
+def test_a_connection_limit_holds_within_the_task(crowded, execute):
     """`max_concurrency` of the connection is over that of the task."""
     server = crowded(3, max_concurrency=3)
     value = execute(queries=[f"q{number}" for number in range(60)], max_concurrency=50)
@@ -443,7 +454,7 @@ def test_a_connection_limit_holds_within_the_task(crowded):
     assert server.refused == 0
 
 
-def test_endless_refusals_bring_the_task_back_later(faulty, monkeypatch, tmp_path):
+def test_endless_refusals_bring_the_task_back_later(faulty, monkeypatch, tmp_path, execute):
     """The results are kept; the time that the service named is over the connection's budget."""
     limited = answer(429, '{"success": false, "error": "Rate limit exceeded"}', headers={"Retry-After": "40"})
     server = faulty(FOUND, limited)
@@ -453,13 +464,13 @@ def test_endless_refusals_bring_the_task_back_later(faulty, monkeypatch, tmp_pat
     assert len(server.requests) == 2
 
 
-def test_an_unreachable_service_brings_the_task_back_later(faulty, monkeypatch):
+def test_an_unreachable_service_brings_the_task_back_later(faulty, monkeypatch, execute):
     """Not every query is tried to its end: after the connection's budget the task is rescheduled."""
     server = faulty(FOUND)
     server.close()
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url, retry_budget=1))
     with pytest.raises(AirflowRescheduleException):
-        execute(queries=[f"q{number}" for number in range(500)], store=StateStore())
+        execute(queries=[f"q{number}" for number in range(500)])
 
 
 CHILD = """
@@ -515,13 +526,11 @@ def test_a_crash_in_the_middle_costs_nothing_twice(sandbox, child, tmp_path, sig
     assert status == (-signal.SIGKILL if signal_number == signal.SIGKILL else 1), log
     assert not output.exists()
     kept = {
-        json.loads(line)["query"]
-        for part in tmp_path.glob("all.jsonl.partial/*/[0-9]*.part")
-        for line in part.read_text().splitlines()
+        json.loads(part.read_text())["query"] for part in tmp_path.glob("_all.jsonl.partial/*/[0-9a-f]*.json")
     }
     first = asked(sandbox)
     assert 5 <= len(kept) < 60
-    assert len(set(first) - kept) <= (8 if signal_number == signal.SIGKILL else 0)
+    assert len(set(first) - kept) <= (4 if signal_number == signal.SIGKILL else 0)
 
     status, printed = ended(child(sandbox, arguments))
     assert status == 0, printed
@@ -537,19 +546,39 @@ def test_a_crash_in_the_middle_costs_nothing_twice(sandbox, child, tmp_path, sig
     assert value["credits_used"] == 2 * 60
 
 
-def test_storage_that_refuses_ends_the_batch(here, tmp_path):
-    """Results that cannot be kept would be billed again: no further search is begun."""
-    (tmp_path / "all.jsonl.partial").write_text("a file in place of the folder")
-    with pytest.raises(OSError, match=r"all\.jsonl\.partial"):
-        execute(
-            queries=[f"zeppelin {number}" for number in range(200)],
-            max_concurrency=4,
-            save_to=str(tmp_path / "all.jsonl"),
-        )
-    assert len(asked(here)) <= 20
+def test_storage_that_refuses_is_found_before_the_first_search(here, tmp_path, execute):
+    (tmp_path / "_all.jsonl.partial").write_text("a file in place of the folder")
+    with pytest.raises(StorageError, match=r"_all\.jsonl\.partial"):
+        execute(queries=["zeppelin"])
+    assert asked(here) == []
 
 
-def test_airflows_timeout_keeps_the_answers(here, tmp_path):
+def test_storage_that_fails_ends_the_batch_and_says_what_is_lost(here, tmp_path, monkeypatch, execute):
+    """No further search is sent, and those in flight are stored."""
+    write, failed = ResponseFolder.write, []
+
+    def fail_once(folder, name, value):
+        if value["query"] == "zeppelin 2" and not failed:
+            failed.append(name)
+            raise StorageError("the disk is full")
+        write(folder, name, value)
+
+    monkeypatch.setattr(ResponseFolder, "write", fail_once)
+    queries = [f"zeppelin {number}" for number in range(200)]
+    ti, store = TaskInstance(max_tries=1), StateStore()
+    with pytest.raises(StorageError, match=r"disk is full\. 1 billed response is lost"):
+        execute(ti, store, queries=queries, max_concurrency=4)
+    sent = len(asked(here))
+    assert sent <= 8
+    assert ti.xcom["done"] == sent - 1
+    assert (ti.xcom["credits"]["used"], ti.xcom["credits"]["unknown"]) == (2 * (sent - 1), 1)
+    second = TaskInstance(try_number=2, max_tries=1)
+    assert execute(second, store, queries=queries, max_concurrency=4)["done"] == 200
+    assert len(asked(here)) == 201
+    assert (second.xcom["credits"]["used"], second.xcom["credits"]["unknown"]) == (400, 1)
+
+
+def test_airflows_timeout_keeps_the_answers(here, tmp_path, execute):
     """`execution_timeout` raises in the middle of the event loop; searches that had been answered are kept."""
     here.control.configure(latency_ms=200)
     queries = [f"zeppelin {number}" for number in range(100)]
@@ -566,7 +595,7 @@ def test_airflows_timeout_keeps_the_answers(here, tmp_path):
 
 
 @pytest.mark.rule("document-media-expires")
-def test_media_are_kept_as_the_answers_arrive(here, tmp_path):
+def test_media_are_kept_as_the_answers_arrive(here, tmp_path, execute):
     """Before their links expire, also where the batch takes longer than they live; once over all attempts."""
     for number in range(2):
         here.control.set_media(f"https://zeppelin.example/{number}", "screenshot", size=1000)
@@ -585,12 +614,36 @@ def test_media_are_kept_as_the_answers_arrive(here, tmp_path):
     # The links are dead by now.
     here.control.advance(2 * 86_400)
     value = execute(TaskInstance(try_number=2, max_tries=1), store, **arguments)
-    (zeppelins,) = [result for result in value["results"] if result["query"] == "zeppelin"]
-    kept = [Path(item["screenshot"].removeprefix("file://")) for item in zeppelins["web"]]
+    zeppelins = [row for row in rows(value) if row["query"] == "zeppelin"]
+    kept = [Path(item["screenshot"].removeprefix("file://")) for item in zeppelins]
     assert len(kept) == 2
     assert all(path.stat().st_size == 1000 and path.is_relative_to(tmp_path / "media") for path in kept)
     assert value["media"]["kept"] == 2
     assert value["media"]["failed"] == 0
+
+
+def test_a_kill_while_media_are_kept_loses_nothing(here, tmp_path, monkeypatch, execute):
+    """The answer is stored before its media, which the next attempt keeps."""
+    here.control.set_media("https://zeppelin.example/0", "screenshot", size=1000)
+    arguments = {
+        "queries": ["zeppelin 0"],
+        "scrape_options": {"formats": ["screenshot"]},
+        "include_domains": ["zeppelin.example"],
+        "media_to": str(tmp_path / "media"),
+    }
+
+    def kill(*_):
+        raise KilledError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(KeepMedia, "keep", kill)
+        with pytest.raises(KilledError):
+            execute(TaskInstance(max_tries=1), **arguments)
+    value = execute(TaskInstance(try_number=2, max_tries=1), **arguments)
+    assert len(asked(here)) == 1
+    assert (value["media"]["kept"], value["media"]["bytes"]) == (1, 1000)
+    (kept,) = [row["screenshot"].removeprefix("file://") for row in rows(value) if "screenshot" in row]
+    assert Path(kept).is_relative_to(tmp_path / "media")
 
 
 def test_memory_does_not_grow_with_the_results(child, tmp_path):

@@ -63,13 +63,16 @@ CALLS: dict[str, tuple[Any, dict[str, Any], float, float, Credits, Credits]] = {
     "interact": (
         WebDataInteractOperator, {"steps": ["echo high"], "ttl": 90, "language": "bash"}, 2, 3, {"interact": 2}, {}
     ),
-    "batch_search": (WebDataBatchSearchOperator, {"queries": ["river", "coffee"]}, 1, 4, {"batch_search": 4}, {}),
+    "batch_search": (
+        WebDataBatchSearchOperator, {"queries": ["river", "coffee"], "save_to": "FOLDER/found.jsonl"}, 1, 4,
+        {"batch_search": 4}, {},
+    ),
 }  # fmt: skip
 UNBOUNDED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "any page": (WebDataScrapeOperator, {"url": URL, "parsers": ["pdf"]}, PDF_HINT),
     "batch": (
         WebDataBatchSearchOperator,
-        {"queries": ["q"], "scrape_options": {**MARKDOWN, "parsers": ["pdf"]}},
+        {"queries": ["q"], "scrape_options": {**MARKDOWN, "parsers": ["pdf"]}, "save_to": "FOLDER/a.jsonl"},
         "search 'q': each page of a PDF",
     ),
     "unchecked": (WebDataMapOperator, {"url": URL, "extra_body": {"limit": 5}}, "extra_body is sent unchecked"),
@@ -81,12 +84,15 @@ UNBOUNDED: dict[str, tuple[Any, dict[str, Any], str]] = {
 
 @pytest.fixture
 def task(tmp_path: Path) -> Callable[..., Any]:
-    """Make a task of an operator; `FILE` in its arguments stands for a file."""
+    """Make a task of an operator; `FILE` and `FOLDER` in its arguments stand for a file and a folder."""
     (tmp_path / "a.html").write_text("<p>Wheat</p>")
 
     def make(operator: Any, arguments: dict[str, Any], **more: Any) -> Any:
         given = {
-            name: f"{tmp_path}/a.html" if value == "FILE" else value for name, value in arguments.items()
+            name: value.replace("FILE", f"{tmp_path}/a.html").replace("FOLDER", str(tmp_path))
+            if isinstance(value, str)
+            else value
+            for name, value in arguments.items()
         }
         return operator(task_id="t", retries=2, **given, **more)
 
@@ -328,12 +334,16 @@ def test_a_call_of_a_killed_attempt_counts(
     assert "failed" not in attempt(task(operator, arguments, credit_limit=limit), store, 7, max_tries=8)
 
 
-def test_searches_of_a_killed_batch_count(here: SandboxServer) -> None:
+def test_searches_of_a_killed_batch_count(here: SandboxServer, tmp_path: Path) -> None:
     store = StateStore()
 
     def batch() -> WebDataBatchSearchOperator:
         return WebDataBatchSearchOperator(
-            task_id="t", queries=["river", "coffee", "stone"], credit_limit=5, max_concurrency=1
+            task_id="t",
+            queries=["river", "coffee", "stone"],
+            save_to=f"{tmp_path}/a.jsonl",
+            credit_limit=5,
+            max_concurrency=1,
         )
 
     killed(batch(), store, 1)
@@ -342,11 +352,15 @@ def test_searches_of_a_killed_batch_count(here: SandboxServer) -> None:
     assert (len(here.control.requests()), left) == (2, ["coffee", "stone"])
 
 
-def test_a_search_of_a_killed_batch_counts_while_no_other_is_affordable(here: SandboxServer) -> None:
+def test_a_search_of_a_killed_batch_counts_while_no_other_is_affordable(
+    here: SandboxServer, tmp_path: Path
+) -> None:
     store = StateStore()
 
     def batch() -> WebDataBatchSearchOperator:
-        return WebDataBatchSearchOperator(task_id="t", queries=["river", "coffee"], credit_limit=3)
+        return WebDataBatchSearchOperator(
+            task_id="t", queries=["river", "coffee"], save_to=f"{tmp_path}/a.jsonl", credit_limit=3
+        )
 
     killed(batch(), store, 1)
     for number in (2, 3):

@@ -26,11 +26,6 @@ from tests.support.direct import StateStore
 EMPTY = {"a list": [], "native or XCom": (), "JSON": "{{ [] | tojson }}", "a literal text": "[]"}
 
 WORK: dict[str, tuple[Any, str, dict[str, Any]]] = {
-    "searches": (
-        WebDataBatchSearchOperator,
-        "queries",
-        {"done": 0, "failed": [], "left": [], "not_begun": 0, "credits_used": 0, "count": 0, "results": []},
-    ),
     "pages": (
         WebDataBatchScrapeOperator,
         "urls",
@@ -70,7 +65,12 @@ def test_no_work_is_an_empty_result(here: Any, task: Any, name: str, result: Any
     assert outcome.xcom.get("credits", {"used": 0})["used"] == 0
 
 
-@pytest.mark.parametrize(("task", "name", "result"), WORK.values(), ids=WORK.keys())
+SEARCHED = {"done": 0, "failed": [], "left": [], "not_begun": 0, "credits_used": 0, "count": 0}
+
+
+@pytest.mark.parametrize(
+    ("task", "name", "result"), [(WebDataBatchSearchOperator, "queries", SEARCHED), *WORK.values()]
+)
 def test_no_work_is_an_empty_file(here: Any, task: Any, name: str, result: Any, tmp_path: Path) -> None:
     """It replaces that of an earlier run."""
     path = tmp_path / "a.jsonl"
@@ -79,7 +79,7 @@ def test_no_work_is_an_empty_file(here: Any, task: Any, name: str, result: Any, 
     assert (outcome.state, outcome.value["count"], outcome.value["path"]) == ("success", 0, str(path))
     assert path.read_text() == ""
     assert here.control.requests() == []
-    assert outcome.value.keys() - {"path", "bytes"} == {*map(snake_case, result)} - {"results", "data"}
+    assert outcome.value.keys() - {"path", "bytes"} == {*map(snake_case, result)} - {"data"}
 
 
 def test_results_without_urls_are_no_pages(here: Any) -> None:
@@ -101,8 +101,14 @@ def test_without_pages_there_is_no_job_to_return(here: Any) -> None:
     ("task", "words"),
     [
         (WebDataBatchScrapeOperator(task_id="t", urls=[], timeout="{{ 0 }}"), "timeout"),
-        (WebDataBatchSearchOperator(task_id="t", queries="{{ '' }}"), "queries has no value"),
-        (WebDataBatchSearchOperator(task_id="t", queries="{{ none }}"), "queries has no value"),
+        (
+            WebDataBatchSearchOperator(task_id="t", queries="{{ '' }}", save_to="a.jsonl"),
+            "queries has no value",
+        ),
+        (
+            WebDataBatchSearchOperator(task_id="t", queries="{{ none }}", save_to="a.jsonl"),
+            "queries has no value",
+        ),
         (WebDataInteractOperator(task_id="t", steps="{{ [] | tojson }}"), "steps: at least one is required"),
         (WebDataAgentOperator(task_id="t", prompt="p", urls="{{ [] | tojson }}"), "urls is empty"),  # type: ignore[arg-type]
         (

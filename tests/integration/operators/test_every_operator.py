@@ -25,7 +25,7 @@ URL = "https://docs.pipeline.example/"
 WAITING: dict[str, Any] = {"deferrable": False, "poll_interval": 1}
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "WebDataSearchOperator": {"query": "river"},
-    "WebDataBatchSearchOperator": {"queries": ["river"]},
+    "WebDataBatchSearchOperator": {"queries": ["river"], "save_to": "FOLDER/*.jsonl"},
     "WebDataScrapeOperator": {"url": URL},
     "WebDataBatchScrapeOperator": {"urls": [URL], **WAITING},
     "WebDataCrawlOperator": {"url": URL, "limit": 1, **WAITING},

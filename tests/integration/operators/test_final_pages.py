@@ -65,9 +65,9 @@ def test_a_damaged_document(here: Any, tmp_path: Path) -> None:
     assert "SCRAPE_UNSUPPORTED_FILE_ERROR" in str(outcome.error)
 
 
-def test_a_batch_is_not_repeated_for_a_search_that_cannot_succeed(here: Any) -> None:
+def test_a_batch_is_not_repeated_for_a_search_that_cannot_succeed(here: Any, tmp_path: Any) -> None:
     body = {"success": False, "code": "SCRAPE_ZDR_VIOLATION_ERROR", "error": "no"}
     here.control.add_fault("status", path="/v2/search", status=500, body=body, times=1)
-    task = WebDataBatchSearchOperator(task_id="t", queries=["a"], retries=3)
+    task = WebDataBatchSearchOperator(task_id="t", queries=["a"], retries=3, save_to=f"{tmp_path}/a.jsonl")
     assert direct.run(task, StateStore()).ended == ("failed", 1)
     assert len(here.control.requests("/v2/search")) == 1

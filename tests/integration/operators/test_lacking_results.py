@@ -323,7 +323,9 @@ def test_formats_that_a_page_of_a_call_lacks(
     )
     web = WebDataSearchOperator(task_id="t", query="a", returns="web", **options)
     check_formats(direct.run(web), has, log(), is_job=False)
-    batch = WebDataBatchSearchOperator(task_id="t", queries=["a", "b"], max_concurrency=1, **options)
+    batch = WebDataBatchSearchOperator(
+        task_id="t", queries=["a", "b"], save_to=f"{tmp_path}/a.jsonl", max_concurrency=1, **options
+    )
     check_formats(direct.run(batch), has, log(), is_job=False)
     server.close()
 
@@ -387,6 +389,8 @@ def test_a_cut_document_is_reported(papers: SandboxServer, tmp_path: Path, log: 
     operator, arguments, cut = TASKS[name]
     if name == "parse":
         arguments = {"file": f"{tmp_path}/levels.pdf"}
+    if operator is WebDataBatchSearchOperator:
+        arguments = {**arguments, "save_to": f"{tmp_path}/found.jsonl"}
 
     def run(**more: Any) -> direct.Outcome:
         return direct.run(operator(task_id="t", **{**arguments, **waits, **more}))
@@ -420,7 +424,9 @@ def test_a_scrape_of_an_error_page_succeeds_and_reports_it(here: SandboxServer, 
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_failed_pages_of_a_search_are_reported(monkeypatch: pytest.MonkeyPatch, many: bool) -> None:
+def test_failed_pages_of_a_search_are_reported(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, many: bool
+) -> None:
     """Those that were not fetched, and those with an error status."""
     web = [
         {"url": A, "title": "A", **NOT_FOUND},
@@ -430,7 +436,7 @@ def test_failed_pages_of_a_search_are_reported(monkeypatch: pytest.MonkeyPatch, 
     server = one_answer(monkeypatch, data={"web": web}, creditsUsed=2)
     options = {"scrape_options": {"formats": ["markdown"]}}
     task = (
-        WebDataBatchSearchOperator(task_id="t", queries=["a"], max_concurrency=1, **options)
+        WebDataBatchSearchOperator(task_id="t", queries=["a"], save_to=f"{tmp_path}/a.jsonl", **options)
         if many
         else WebDataSearchOperator(task_id="t", query="a", **options)
     )

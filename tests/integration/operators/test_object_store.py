@@ -50,8 +50,8 @@ def test_a_batch_of_searches_across_tries(sandbox, s3_client, bucket):
     with pytest.raises(AirflowException, match="3 of 20"):
         execute(1)
     parts = keys(s3_client, bucket)
-    assert parts
-    assert all(key.startswith("found/all.jsonl.partial/") for key in parts)
+    assert len(parts) == 17
+    assert all(key.startswith("found/_all.jsonl.partial/") for key in parts)
 
     value = execute(2)
     assert (value["done"], value["path"]) == (20, url)

@@ -63,9 +63,9 @@ CALLS: dict[str, tuple[Any, dict[str, Any], dict[str, Any], Any]] = {
     ),
     "batch search": (
         WebDataBatchSearchOperator,
-        {"queries": ["q"]},
+        {"queries": ["q"], "save_to": "FOLDER/a.jsonl"},
         WEB,
-        {"results": [{"query": "q", "id": None, "creditsUsed": None, "warning": '{"a":1}', "web": [PAGE]}]},
+        {"done": 1, "count": 1, "credits_used": 0},
     ),
     "scrape": (
         WebDataScrapeOperator,
@@ -95,12 +95,21 @@ CALLS: dict[str, tuple[Any, dict[str, Any], dict[str, Any], Any]] = {
 }  # fmt: skip
 
 
+def in_folder(arguments: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return arguments with a path in place of `FOLDER`."""
+    return {
+        name: value.replace("FOLDER", str(folder)) if isinstance(value, str) else value
+        for name, value in arguments.items()
+    }
+
+
 @pytest.mark.rule("odd-values")
 @pytest.mark.parametrize("name", CALLS)
 def test_an_odd_answer_is_delivered(
-    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     operator, arguments, body, wanted = CALLS[name]
+    arguments = in_folder(arguments, tmp_path)
     bodies = [CATALOG, body] if name == "providers" else [body]
     server = FaultServer([answer(body=json.dumps({"success": True, **one})) for one in bodies])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
@@ -138,7 +147,7 @@ HOSTILE_ANSWERS: dict[str, tuple[Any, dict[str, Any], dict[str, Any]]] = {
     ),
     "batch search": (
         WebDataBatchSearchOperator,
-        {"queries": ["q"]},
+        {"queries": ["q"], "save_to": "FOLDER/a.jsonl"},
         {"data": {"web": [HOSTILE_PAGE]}, "warning": hostile("warning")},
     ),
     "scrape": (
@@ -173,9 +182,10 @@ def show_no_forgery(text: str) -> None:
 
 @pytest.mark.parametrize("name", HOSTILE_ANSWERS)
 def test_hostile_texts_do_not_forge_log_lines(
-    name: str, monkeypatch: pytest.MonkeyPatch, log: Callable[[], str]
+    name: str, monkeypatch: pytest.MonkeyPatch, log: Callable[[], str], tmp_path: Path
 ) -> None:
     operator, arguments, body = HOSTILE_ANSWERS[name]
+    arguments = in_folder(arguments, tmp_path)
     server = FaultServer([answer(body=json.dumps({"success": True, **body}))])
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
     done = direct.run(operator(task_id="t", **arguments), StateStore())

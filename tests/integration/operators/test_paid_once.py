@@ -20,7 +20,7 @@ from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.results.errors import StorageError
-from airflow_provider_webdata.runs.money import paid_records as paid_records
+from airflow_provider_webdata.runs.billed_response import MAX_STORED_BYTES
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.publication import Publication
 from airflow_provider_webdata.states.task_record import KEY
@@ -34,7 +34,7 @@ OPERATORS = {
     "Scrape": (WebDataScrapeOperator, {"url": URL}),
     "Map": (WebDataMapOperator, {"url": URL}),
     "Parse": (WebDataParseOperator, {"file": "{folder}/report.html"}),
-    "BatchSearch": (WebDataBatchSearchOperator, {"queries": ["q"]}),
+    "BatchSearch": (WebDataBatchSearchOperator, {"queries": ["q"], "save_to": "{folder}/y.jsonl"}),
     "Crawl": (WebDataCrawlOperator, {"url": URL, "poll_interval": 1, "deferrable": False}),
     "BatchScrape": (
         WebDataBatchScrapeOperator,
@@ -281,13 +281,15 @@ def test_a_changed_file_is_parsed_anew(attempt, serve, tmp_path):
     assert len(service.requests) == 2
 
 
-def test_an_answer_that_does_not_fit_the_store_goes_beside_the_output(attempt, serve, tmp_path, monkeypatch):
-    monkeypatch.setattr(paid_records, "MAX_STORED_BYTES", 10)
-    service = serve(ANSWERS["Search"], before=lambda: block(tmp_path))
+def test_an_answer_that_does_not_fit_the_store_goes_beside_the_output(attempt, serve, tmp_path):
+    """In a folder that readers of the output's folder skip."""
+    long = {**RESULTS[0], "description": "x" * MAX_STORED_BYTES}
+    service = serve({**SEARCHED, "data": {"web": [long]}}, before=lambda: block(tmp_path))
     store = StateStore()
     with pytest.raises(StorageError):
         attempt(search(tmp_path), service, 1, store)
-    assert (tmp_path / "x.jsonl.partial").exists()
+    assert {path.name for path in tmp_path.iterdir()} == {"x.jsonl", "_x.jsonl.partial"}
+    assert "webdata_paid" not in store.values
     shutil.rmtree(tmp_path / "x.jsonl")
     attempt(search(tmp_path), service, 2, store)
     assert len(service.requests) == 1
@@ -301,6 +303,22 @@ def test_an_answer_that_cannot_be_kept_fails_for_good(serve, tmp_path, monkeypat
     with pytest.raises(AirflowFailException, match=r"(?s)File exists.* XCom 'unpublished'"):
         search(tmp_path / "found").execute(context_of(ti, None))
     assert ti.xcom["unpublished"] == ANSWERS["Search"]
+
+
+def test_an_answer_that_is_lost_says_so(serve, tmp_path, monkeypatch):
+    """No storage holds it: it is too long for the store, and the task has no file and no XCom."""
+    long = {**RESULTS[0], "description": "x" * MAX_STORED_BYTES}
+    service = serve({**SEARCHED, "data": {"web": [long]}})
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(service.url))
+
+    def fail(*_):
+        raise OSError("the database is down")
+
+    monkeypatch.setattr(Publication, "publish", fail)
+    monkeypatch.setattr(TaskInstance, "xcom_push", fail)
+    operator = WebDataSearchOperator(task_id="t", query="q")
+    with pytest.raises(AirflowFailException, match=r"(?s)billed, but could not be .* It is lost: clear the"):
+        operator.execute(context_of(TaskInstance(), StateStore()))
 
 
 def test_an_attempt_whose_time_is_over_keeps_its_answer(attempt, serve, tmp_path, monkeypatch):
@@ -366,7 +384,7 @@ def test_a_response_that_a_killed_attempt_could_not_keep_is_billed_and_counted_a
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [("Search", {}), ("Search", OUTPUT), ("Parse", {}), ("BatchSearch", {}), ("BatchSearch", OUTPUT)],
+    [("Search", {}), ("Search", OUTPUT), ("Parse", {}), ("BatchSearch", OUTPUT)],
 )
 def test_a_result_that_airflow_did_not_store_is_published_again(attempt, serve, tmp_path, name, options):
     """Its XCom backend may be down, or a hook of the task fails. Once stored, a cleared task is billed again."""
@@ -418,16 +436,3 @@ def test_what_fails_after_a_call_does_not_repeat_it(run_dag, serve, tmp_path):
         is_kept = HAS_RETRY_POLICIES or task_id == "batch"
         assert len(service.requests) == (1 if is_kept else 2), done.log_of(task_id)
     assert [path.name for path in (tmp_path / "file").iterdir()] == ["x.jsonl"]
-
-
-def test_a_batch_search_that_nothing_keeps_is_not_made_again(monkeypatch):
-    """On Airflow 3.2 without output: the answers are delivered, and the task fails though it has retries."""
-    server = FaultServer([answer(500, '{"success": false}'), answer(body=json.dumps(ANSWERS["Search"]))])
-    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(server.url))
-    ti = TaskInstance(max_tries=2)
-    operator = WebDataBatchSearchOperator(task_id="t", queries=["a", "b", "c"], max_concurrency=1)
-    with pytest.raises(AirflowFailException, match="it would be billed for all searches again: set save_to="):
-        operator.execute(context_of(ti, None))
-    server.close()
-    assert ti.xcom["return_value"]["done"] == 2
-    assert len(server.requests) == 3

@@ -74,13 +74,14 @@ CALLS: dict[str, tuple[Any, dict[str, Any], str, int]] = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_rejected_results_are_billed_once(here: SandboxServer, name: str) -> None:
+def test_rejected_results_are_billed_once(here: SandboxServer, tmp_path: Path, name: str) -> None:
     """They are written beside the file: nothing is kept for a retry, of which there is none."""
     here.control.set_page(SITE, "<title>Page not found</title><p>Oops.</p>")
     operator, arguments, path, price = CALLS[name]
+    output = {"save_to": f"{tmp_path}/found.jsonl"} if operator is WebDataBatchSearchOperator else {}
     store = direct.StateStore()
     quality = Quality(coverage={"colour": 1})
-    outcome = direct.run(operator(task_id="t", quality=quality, retries=2, **arguments), store)
+    outcome = direct.run(operator(task_id="t", quality=quality, retries=2, **arguments, **output), store)
     assert outcome.ended == ("failed", 1)
     assert "coverage colour: expected at least 1, got 0" in str(outcome.error)
     assert "(WD-064)" in str(outcome.error)
@@ -88,6 +89,7 @@ def test_rejected_results_are_billed_once(here: SandboxServer, name: str) -> Non
     assert outcome.xcom["credits"]["used"] == price
     assert len(here.control.requests(path, "POST")) == 1
     assert not any("answer" in value for value in store.values.values())
+    assert not [*tmp_path.glob("*.partial")]
 
 
 def test_a_page_whose_requested_text_is_null_is_a_shell(here: SandboxServer, log: Callable[[], str]) -> None:
@@ -187,9 +189,14 @@ def test_rejected_results_are_accepted_by_hand_and_loaded(
     assert loaded(rejected) == 2
 
 
-def test_results_of_unfinished_work_are_rejected(here: SandboxServer) -> None:
+def test_results_of_unfinished_work_are_rejected(here: SandboxServer, tmp_path: Path) -> None:
     """The cleared task makes the searches that the credit limit left, and no others."""
-    arguments: dict[str, Any] = {"task_id": "t", "queries": ["river", "bridge"], "quality": 1}
+    arguments: dict[str, Any] = {
+        "task_id": "t",
+        "queries": ["river", "bridge"],
+        "quality": 1,
+        "save_to": f"{tmp_path}/found.jsonl",
+    }
     store = direct.StateStore()
     outcome = direct.run(WebDataBatchSearchOperator(credit_limit=3, **arguments), store)
     assert outcome.ended == ("failed", 1)

@@ -109,8 +109,9 @@ def test_a_crawl_costs_nothing(own: SandboxServer) -> None:
     assert paths[0] == ("POST", "/v2/crawl")
 
 
-def test_a_batch_of_searches_says_so_once(own: SandboxServer, log: Any) -> None:
-    outcome = direct.run(WebDataBatchSearchOperator(task_id="t", queries=["river", "lake"]))
+def test_a_batch_of_searches_says_so_once(own: SandboxServer, tmp_path: Path, log: Any) -> None:
+    task = WebDataBatchSearchOperator(task_id="t", queries=["river", "lake"], save_to=f"{tmp_path}/a.jsonl")
+    outcome = direct.run(task)
     assert outcome.state == "success", outcome.error
     assert (
         log().count("as from a self-hosted server without a search backend. Configure one on the server") == 1
@@ -146,12 +147,17 @@ def test_a_map_without_links_says_that_it_needs_a_sitemap(
     assert ("lists only the pages of the site's sitemap" in log()) is not sitemap
 
 
-def test_a_lost_answer_of_a_batch_is_not_ambiguous(own: SandboxServer) -> None:
+def test_a_lost_answer_of_a_batch_is_not_ambiguous(own: SandboxServer, tmp_path: Path) -> None:
     """Nothing is billed, so a later attempt sends the search again, and no limit stops it."""
     own.control.add_fault("drop_after_work", path="/v2/search", method="POST", times=1)
     store = direct.StateStore()
     batch = WebDataBatchSearchOperator(
-        task_id="t", queries=["river", "coffee"], credit_limit="{{ 1 }}", max_concurrency=1, retries=1
+        task_id="t",
+        queries=["river", "coffee"],
+        save_to=f"{tmp_path}/a.jsonl",
+        credit_limit="{{ 1 }}",
+        max_concurrency=1,
+        retries=1,
     )
     outcome = direct.run(batch, store)
     assert outcome.ended == ("success", 2)

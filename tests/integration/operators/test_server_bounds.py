@@ -54,7 +54,9 @@ def test_refused_before_anything_is_sent_or_recorded(here: SandboxServer, tmp_pa
             "timeout: must be at most",
         ),
         (
-            WebDataBatchSearchOperator(task_id="t", queries=["a", {"query": "b", "categories": ["github"]}]),
+            WebDataBatchSearchOperator(
+                task_id="t", queries=["a", {"query": "b", "categories": ["github"]}], save_to="/tmp/a.jsonl"
+            ),
             "queries, item 2: categories[0]: must be 'codehost'",
         ),
         (
@@ -80,12 +82,16 @@ def test_refused_before_anything_is_sent_or_recorded(here: SandboxServer, tmp_pa
 
 @pytest.mark.rule("server-bounds")
 def test_accepted_by_a_self_hosted_server(
-    self_hosted: SandboxServer, monkeypatch: pytest.MonkeyPatch, log: Any
+    self_hosted: SandboxServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Any, log: Any
 ) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(self_hosted.url, server="self-hosted"))
     scrape = WebDataScrapeOperator(task_id="t", url=SITE, **LONG)
     crawl = WebDataCrawlOperator(task_id="t", url=SITE, limit=1, webhook=PLAIN, wait_for_completion=False)
-    search = WebDataBatchSearchOperator(task_id="t", queries=[{"query": "a", "categories": ["codehost"]}])
+    search = WebDataBatchSearchOperator(
+        task_id="t",
+        queries=[{"query": "a", "categories": ["codehost"]}],
+        save_to=f"{tmp_path}/a.jsonl",
+    )
     for task in (scrape, crawl, search):
         assert direct.run(task).state == "success"
     sent = {

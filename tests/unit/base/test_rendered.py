@@ -123,7 +123,7 @@ def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.M
     [
         (WebDataInteractOperator, "scrape_id", {"steps": ["1"]}),
         (WebDataParseOperator, "file", {}),
-        (WebDataBatchSearchOperator, "queries", {}),
+        (WebDataBatchSearchOperator, "queries", {"save_to": "a.jsonl"}),
         (WebDataRunMonitorOperator, "monitor_id", {}),
         (WebDataJobSensor, "job_id", {"kind": "crawl"}),
         (WebDataMonitorCheckSensor, "check_id", {"monitor_id": "m"}),
@@ -189,6 +189,7 @@ def test_a_pydantic_model_is_not_rendered() -> None:
 
 
 URL = {"url": "https://a.example/"}
+BATCH = {"queries": ["q"], "save_to": "a.jsonl"}
 REFUSED = {
     "limit of nothing": (WebDataCrawlOperator, {**URL, "limit": 5}, {"limit": None}, "limit is empty"),
     "limit of None": (WebDataCrawlOperator, {**URL, "limit": 5}, {"limit": "None"}, "limit is empty"),
@@ -212,8 +213,8 @@ REFUSED = {
     ),
     "no scrape": (WebDataInteractOperator, {"steps": ["1"], "scrape_id": "s"}, {"scrape_id": ""}, "scrape_id is empty"),
     "steps by number": (WebDataInteractOperator, {"steps": ["1"]}, {"steps": 5}, "step 1 of 1: "),
-    "no query": (WebDataBatchSearchOperator, {"queries": ["q"]}, {"queries": ["a", None]}, "queries, item 2: is None"),
-    "queries by number": (WebDataBatchSearchOperator, {"queries": ["q"]}, {"queries": 5}, "queries, item 1: "),
+    "no query": (WebDataBatchSearchOperator, BATCH, {"queries": ["a", None]}, "queries, item 2: is None"),
+    "queries by number": (WebDataBatchSearchOperator, BATCH, {"queries": 5}, "queries, item 1: "),
     **{
         f"credit limit of {name}": (
             operator, arguments, {"credit_limit": "many"},
@@ -221,7 +222,7 @@ REFUSED = {
         )
         for name, operator, arguments in (
             ("crawl", WebDataCrawlOperator, URL), ("interact", WebDataInteractOperator, {"steps": ["1"]}),
-            ("scrape", WebDataScrapeOperator, URL), ("batch search", WebDataBatchSearchOperator, {"queries": ["q"]}),
+            ("scrape", WebDataScrapeOperator, URL), ("batch search", WebDataBatchSearchOperator, BATCH),
         )
     },
     "unknown storage": (WebDataParseOperator, {"file": "foo://b/x.pdf"}, {}, "file: foo://b/x.pdf: this storage"),

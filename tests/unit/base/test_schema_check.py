@@ -30,7 +30,7 @@ PAGES: dict[Any, dict[str, Any]] = {
     WebDataIncrementalCrawlOperator: {"url": SITE, "changes": "/m", "refresh_after": 60},
     WebDataCrawlOperator: {"url": SITE},
     WebDataSearchOperator: {"query": "q"},
-    WebDataBatchSearchOperator: {"queries": ["q"]},
+    WebDataBatchSearchOperator: {"queries": ["q"], "save_to": "a.jsonl"},
 }
 WITH_SCRAPE_OPTIONS = {WebDataCrawlOperator, WebDataSearchOperator, WebDataBatchSearchOperator}
 

@@ -120,12 +120,12 @@ REFUSED = {
     ),
     "no concurrency": (
         WebDataBatchSearchOperator,
-        {"queries": ["q"], "max_concurrency": 0},
+        {"queries": ["q"], "save_to": "a.jsonl", "max_concurrency": 0},
         "max_concurrency",
     ),
     "concurrency that is no number": (
         WebDataBatchSearchOperator,
-        {"queries": ["q"], "max_concurrency": "10"},
+        {"queries": ["q"], "save_to": "a.jsonl", "max_concurrency": "10"},
         "max_concurrency",
     ),
 }
@@ -144,11 +144,12 @@ RIGHT = {
         {
             "queries": [{"query": "q", "scrapeOptions": {"formats": [{"type": "json", "schema": {}}]}}],
             "result_schema": {},
+            "save_to": "a.jsonl",
         },
     ),
     "a schema of pages that queries may ask for": (
         WebDataBatchSearchOperator,
-        {"queries": "{{ queries }}", "result_schema": {}},
+        {"queries": "{{ queries }}", "result_schema": {}, "save_to": "a.jsonl"},
     ),
     "a search for what domain tools find": (
         WebDataSearchOperator,

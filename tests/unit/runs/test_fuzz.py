@@ -15,12 +15,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from airflow_provider_webdata.api.models import SearchRequest
+from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.results.changes.pages import Page, RunFacts, compared, version_after
 from airflow_provider_webdata.results.changes.snapshots import Emitter, SnapshotFolder
-from airflow_provider_webdata.runs.money.paid_records import FileRecords, StoreRecords
-from airflow_provider_webdata.runs.searches.records import by_search, items_of
+from airflow_provider_webdata.runs.billed_response import _File, _StoredValue
+from airflow_provider_webdata.runs.searches.answer_files import AnswerFiles
+from airflow_provider_webdata.runs.searches.batch_queries import BatchQuery
 from airflow_provider_webdata.states.credits import Credits, Entry, report
 from airflow_provider_webdata.states.task_record import KEY, Source, Started, TaskRecord, stored_form
 from tests.support.direct import StateStore, TaskInstance, context_of
@@ -74,10 +78,6 @@ def reads(number: int, place: str, damage: Any, read: Callable[..., Any], *args:
         raise AssertionError((SEED, number, str(damage)[:2000])) from error
 
 
-def kept(records: Callable[..., Any], *args: Any) -> list[Any]:
-    return [*records(*args).read()]
-
-
 def context(store: StateStore) -> Any:
     return context_of(TaskInstance(try_number=2, max_tries=1), store)
 
@@ -126,45 +126,52 @@ def test_fuzz_of_the_record(record: TaskRecord) -> None:
         report(memory.record.credits)
 
 
-ANSWER = {"key": "a", "answer": {"data": {"web": [{"title": "t"}]}}, "account": "one"}
-SEARCH = {
-    "key": "b",
-    "query": "q",
-    "id": "i",
-    "creditsUsed": 2,
-    "warning": None,
-    "results": {"web": [{"title": "t"}]},
-    "account": "one",
-}
-UNCLEAR = {"key": "c", "query": "q", "creditsUsed": 2, "ambiguous": "lost", "account": "one"}
+RESPONSE = {"key": "a", "id": "i", "answer": {"data": {"web": [{"title": "t"}]}}, "skipped": 0}
 
 
-def test_fuzz_of_kept_records(tmp_path: Path) -> None:
-    """Whatever part of them is damaged, what reads on is whole."""
+def test_fuzz_of_stored_responses(tmp_path: Path) -> None:
+    """In the store and in a file: it is read, or the error says where it is."""
     draw = random.Random(SEED)
-    FileRecords(str(tmp_path / "out.jsonl"), context(StateStore())).save([ANSWER])
-    (part,) = (tmp_path / "out.jsonl.partial").glob("*/*.part")
+    file = _File(f"{tmp_path}/out.jsonl", Attempt(context(StateStore())), "a")
+    file.write(RESPONSE)
     for number in range(ROUNDS):
-        records = [damaged(draw, ANSWER), SEARCH, UNCLEAR]
-        draw.shuffle(records)
-        if draw.random() < 0.5:
-            records = [ANSWER, damaged(draw, SEARCH), damaged(draw, UNCLEAR)]
-        text = "".join(f"{json.dumps(record)}\n" for record in records).encode()
+        text = json.dumps(damaged(draw, RESPONSE)).encode()
         if draw.random() < 0.5:
             text = cut(draw, text)
-        part.write_bytes(text)
+        Path(file.where).write_bytes(text)
         store = StateStore()
-        index = {"values": 1, "bytes": len(text.decode(errors="replace"))}
-        store.set("webdata_paid", damaged(draw, index) if draw.random() < 0.2 else index)
-        store.set("webdata_paid_0", text.decode(errors="replace"))
-        files = (FileRecords, str(tmp_path / "out.jsonl"), context(store))
-        for place, *opened in ((part.name, *files), ("webdata_paid", StoreRecords, store)):
-            found = reads(number, place, text, kept, *opened)
-            for record in found or ():
-                assert isinstance(record["key"], str)
-                assert "answer" in record or isinstance(record["query"], str), (SEED, number, record)
-            searches = [record for record in found or () if "results" in record and "query" in record]
-            by_search(searches, items_of(searches))
+        store.set("webdata_paid", draw.choice([text.decode(errors="replace"), damaged(draw, RESPONSE)]))
+        for place in (file, _StoredValue(store, "a")):
+            found = reads(number, place.where, text, place.read)
+            assert found is None or {*map(type, (found["answer"], found["skipped"]))} == {dict, int}
+
+
+def test_fuzz_of_answer_files(tmp_path: Path) -> None:
+    """Whatever part of one is damaged, what reads on is whole."""
+    draw = random.Random(SEED)
+    queries = {key: BatchQuery(key, key, SearchRequest(query=key)) for key in "ab"}
+
+    def opened() -> AnswerFiles:
+        given = context(StateStore())
+        return AnswerFiles(f"{tmp_path}/out.jsonl", given, "account", Ledger(given))
+
+    files = opened()
+    files.save(queries["a"], {"creditsUsed": 2, "results": {"web": [{"title": "t"}]}}, 2)
+    files.save(queries["b"], {"ambiguous": "lost"}, 2)
+    paths = [*tmp_path.rglob("*.json")]
+    whole = {path: json.loads(path.read_text()) for path in paths}
+    for number in range(ROUNDS):
+        path = draw.choice(paths)
+        text = json.dumps(damaged(draw, whole[path])).encode()
+        path.write_bytes(text if draw.random() < 0.5 else cut(draw, text))
+        files = opened()
+        found = reads(number, path.name, text, lambda: dict(files.earlier(queries)))  # noqa: B023
+        if found is not None:
+            assert [*found] == ["a", "b"] or [*found] == ["b", "a"], (SEED, number)
+            assert isinstance(found["b"]["ambiguous"], str)
+            assert all(isinstance(item, dict) for *_, item in files.results(queries.values()))
+            files.report()
+        path.write_text(json.dumps(whole[path]))
 
 
 def test_fuzz_of_snapshots(tmp_path: Path) -> None:

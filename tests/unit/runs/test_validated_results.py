@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -80,9 +81,6 @@ TASKS: dict[str, Any] = {
     "search": lambda formats, **more: WebDataSearchOperator(
         task_id="t", query="q", scrape_options={"formats": formats}, **more
     ),
-    "batch search": lambda formats, **more: WebDataBatchSearchOperator(
-        task_id="t", queries=["a", {"query": "b"}], scrape_options={"formats": formats}, **more
-    ),
 }
 
 
@@ -153,10 +151,16 @@ def test_without_a_schema_nothing_is_judged() -> None:
     assert (result["data"], "validation" in ti.xcom) == (PAGES, False)
 
 
-def test_searches_with_schemas_of_their_own_are_not_judged_by_one() -> None:
+def test_searches_with_schemas_of_their_own_are_not_judged_by_one(tmp_path: Path) -> None:
     other = {"query": "b", "scrape_options": {"formats": [{"type": "json", "schema": {"type": "object"}}]}}
-    task = WebDataBatchSearchOperator(task_id="t", queries=["a", other], scrape_options={"formats": FORMATS})
-    assert "validation" not in delivered(task, PAGES, "search")[1].xcom
+    for queries, is_judged in ((["a", {"query": "b"}], True), (["a", other], False)):
+        task = WebDataBatchSearchOperator(
+            task_id="t",
+            queries=queries,
+            scrape_options={"formats": FORMATS},
+            save_to=f"{tmp_path}/a.jsonl",
+        )
+        assert ("validation" in delivered(task, PAGES, "search")[1].xcom) is is_judged
 
 
 @pytest.mark.parametrize("schema", [SCHEMA, Price, f"{__name__}.Price"], ids=["mapping", "model", "path"])
