@@ -156,6 +156,7 @@ class World:
     store: KilledStore = field(default_factory=KilledStore)
     stored: dict[Path, tuple[str, str]] = field(default_factory=dict)
     number: int = 0
+    deaths: int = 0
     value: Any = None
     credits: Any = None
 
@@ -202,8 +203,11 @@ class World:
         answers = [name for name in self.stored.values() if name[0] != LOST]
         assert len({*answers}) == len(answers)
         assert self.stored.keys() == self.kept().keys()
+        self.deaths += steps.is_dead
         if not steps.is_dead:
             self._check(plan, context)
+            # What it reserved, it has settled.
+            assert not sent or not Ledger(context).is_reserved("batch_search")
             accept(context)
         return steps
 
@@ -214,13 +218,17 @@ class World:
         answered = [query for query in plan.queries if query != LOST and query not in left]
         assert [row["query"] for row in rows] == answered
         assert [row["url"] for row in rows] == [f"https://{query}.example/" for query in answered]
+        # Each is an answer to its own account.
+        assert {(query, plan.key) for query in answered} <= {*self.stored.values()}
         assert self.value["done"] == len(answered)
         assert self.value["credits_used"] == COST * len(answered)
         failed = [failure["query"] for failure in self.value["failed"]]
         assert failed == [query for query in plan.queries if query == LOST and query not in left]
         # Each stored answer counts once, whichever attempt was billed for it.
         assert self.credits["used"] == COST * sum(query != LOST for query, _ in self.stored.values())
-        assert self.credits["unknown"] >= sum(query == LOST for query, _ in self.stored.values())
+        lost = sum(query == LOST for query, _ in self.stored.values())
+        # A killed attempt leaves one reservation at most.
+        assert lost <= self.credits["unknown"] <= lost + self.deaths
         if self.limit is not None and not plan.round:
             spent = Ledger(context, limit=self.limit).spent
             billed = COST * len(self.service.billed)
