@@ -15,6 +15,7 @@ from unittest.mock import patch
 import httpx
 
 from airflow_provider_webdata.hooks.ledger import Ledger
+from airflow_provider_webdata.hooks.task_memory import memory_of
 from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOperator
 from airflow_provider_webdata.results.files.storage import WholeFile
 from tests.support.direct import KilledError, StateStore, TaskInstance, accept, context_of
@@ -94,9 +95,9 @@ class KilledStore(StateStore):
 
     steps: Steps
 
-    def set(self, key: str, value: Any) -> None:
+    def set(self, key: str, value: Any, **options: Any) -> None:
         self.steps.do(f"set {key}")
-        super().set(key, value)
+        super().set(key, value, **options)
 
     def delete(self, key: str) -> None:
         self.steps.do(f"delete {key}")
@@ -207,7 +208,7 @@ class World:
         if not steps.is_dead:
             self._check(plan, context)
             # What it reserved, it has settled.
-            assert not sent or not Ledger(context).is_reserved("batch_search")
+            assert not sent or not memory_of(context).record.credits.open
             accept(context)
         return steps
 

@@ -132,7 +132,7 @@ def test_without_a_file_it_is_refused_while_the_dag_is_parsed():
 def execute(tmp_path):
     """Execute an attempt, by default with a file."""
 
-    def execute(ti=None, store=None, **arguments):
+    def execute(ti=None, store="new", **arguments):
         context = context_of(ti or TaskInstance(), store)
         arguments = {"save_to": f"{tmp_path}/all.jsonl", **arguments}
         value = WebDataBatchSearchOperator(task_id="t", **arguments).execute(context)

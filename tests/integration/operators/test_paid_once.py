@@ -21,6 +21,7 @@ from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.results.errors import StorageError
 from airflow_provider_webdata.runs.billed_response import MAX_STORED_BYTES
+from airflow_provider_webdata.runs.failures import UnpublishedResponseError
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.publication import Publication
 from airflow_provider_webdata.states.task_record import KEY
@@ -374,7 +375,7 @@ def test_a_response_that_a_killed_attempt_could_not_keep_is_billed_and_counted_a
 
     with monkeypatch.context() as patched:
         patched.setattr(Publication, "publish", kill)
-        with pytest.raises(KeyboardInterrupt):
+        with pytest.raises(UnpublishedResponseError):
             attempt(task("Map", tmp_path), service, 1, store)
     store.values = left
     attempt(task("Map", tmp_path), service, 2, store)

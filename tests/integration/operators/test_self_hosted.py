@@ -256,7 +256,7 @@ def test_a_job_that_the_server_lost_is_started_again(
 ) -> None:
     """A server that restarts without its database forgets its jobs."""
     monkeypatch.setattr(subjects, "MISSING_LIMIT", 0.0)
-    own.control.add_fault("status", path="/v2/crawl/.*", method="GET", status=404, times=2)
+    own.control.add_fault("status", path="/v2/crawl/.*", method="GET", status=404, times=3)
     outcome = direct.run(WebDataCrawlOperator(task_id="t", url="https://river.example/", limit=2, retries=1))
     assert outcome.ended == ("success", 2), outcome.error
     assert len(own.control.requests("/v2/crawl", "POST")) == 2
@@ -272,6 +272,6 @@ def test_a_lost_job_has_no_cost_and_its_error_names_the_retry(
     assert outcome.ended == ("success", 2), outcome.error
     assert "is unknown: the server lost it" in log()
     assert "The cost of job" not in log()
-    own.control.add_fault("status", path="/v2/crawl/.*", method="GET", status=404, times=2)
+    own.control.add_fault("status", path="/v2/crawl/.*", method="GET", status=404, times=3)
     error = direct.run(WebDataCrawlOperator(**crawl)).error
     assert "a retry starts another job (WD-404)" in str(error)
