@@ -84,6 +84,33 @@ def test_documents_in_a_real_airflow(run_dag, sandbox, tmp_path):
     assert (tmp_path / "1.jsonl").exists()
 
 
+def test_what_a_page_says_is_no_template_of_a_mapped_task(run_dag, sandbox):
+    """The service and the site would get the key. Templates of the DAG's author render."""
+    done = run_dag(
+        f"""
+        KEY = "{{{{ conn.webdata_default.password }}}}"
+
+        @task
+        def links():
+            return [{{"url": "{PAGE}", "headers": {{"Referer": KEY}}}}]
+
+        each = WebDataScrapeOperator.partial(task_id="each", extra_body={{"origin": "{{{{ dag.dag_id }}}}"}})
+        each.expand_kwargs(links())
+        WebDataScrapeOperator.partial(task_id="own").expand_kwargs(
+            [{{"url": "{PAGE}", "headers": {{"Referer": "{{{{ 6 * 7 }}}}"}}}}]
+        )
+        """,
+        before=IMPORT,
+    )
+    assert done.run["state"] == "success"
+    sent = [one["body"] for one in sandbox.control.requests("/v2/scrape")]
+    assert sorted(one["headers"]["Referer"] for one in sent) == [
+        "42",
+        "{{ conn.webdata_default.password }}",
+    ]
+    assert any(str(one.get("origin")).startswith("dag_") for one in sent)
+
+
 def test_instances_of_a_mapped_task_do_not_replace_each_others_files(run_dag, sandbox, tmp_path):
     """A path that all of them share is refused before anything is billed, also if there is one instance."""
     pages = [PAGE, f"{PAGE}two"]
