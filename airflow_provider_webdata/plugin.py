@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from airflow.plugins_manager import AirflowPlugin
 from jinja2 import pass_context
 
 from airflow_provider_webdata.common.coded_errors import traceback_of
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.page_urls import FRAME_ROUTE, TASK_ROUTE, UI_PATH, path_of
 from airflow_provider_webdata.common.supported_airflow import require_airflow
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 require_airflow()
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 @pass_context

@@ -10,21 +10,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from airflow_provider_webdata.common.clean_text import trimmed as trimmed
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.spelling import nearest
-from airflow_provider_webdata.common.url_secrets import without_secrets
 
 if TYPE_CHECKING:
     from pydantic import BaseModel, ValidationError
 
 Verdict = Literal["never", "later", "unknown"]
 """Prospects of a retry of the same call: it never succeeds, it succeeds later, or the outcome is unknown."""
-
-# Terminal escape sequences, then control characters, bidirectional marks, and lone surrogates.
-_CONTROLS = re.compile(
-    r"\x1b\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]"
-    r"|[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff\ud800-\udfff]"
-)
 
 _SECRET_PARTS = ("header", "secret", "token", "password", "authorization", "cookie", "key")
 
@@ -57,10 +51,9 @@ class InvalidRequestError(WebDataError):
         self.operation = operation
         self.problems = tuple(problems)
 
-    def text(self) -> str:
+    def _message(self) -> str:
         count = "a problem" if len(self.problems) == 1 else f"{len(self.problems)} problems"
-        lines = "".join(f"\n  - {problem}" for problem in self.problems)
-        return f"{self.operation}: nothing was sent, the request has {count}:{lines}"
+        return f"{self.operation}: nothing was sent, the request has {count}:"
 
     @classmethod
     def from_validation_error(
@@ -133,17 +126,6 @@ def _may_be_secret(location: Sequence[int | str]) -> bool:
     return any(secret in str(part).lower() for part in location for secret in _SECRET_PARTS)
 
 
-def one_line(text: str) -> str:
-    """Return `text` on one line, without control characters and terminal escape sequences."""
-    return " ".join(_CONTROLS.sub("", text).split())
-
-
-def trimmed(text: str, limit: int = 500) -> str:
-    """Return `text` on one line of at most `limit` characters, without the secrets in its URLs; see `one_line`."""
-    text = without_secrets(one_line(text))
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
-
-
 def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return an error body with the fields of a nested `error` object moved to the top level."""
     flat = dict(body)
@@ -177,7 +159,7 @@ class TransportError(WebDataError):
         self.reason = reason
         self.sent = sent
 
-    def text(self) -> str:
+    def _message(self) -> str:
         effect = "; the service may have processed the request" if self.sent else "; nothing was sent"
         return f"{self.operation}: {self.reason}{effect}"
 
@@ -229,7 +211,7 @@ class UploadError(WebDataError):
         self.operation = operation
         self.reason = reason
 
-    def text(self) -> str:
+    def _message(self) -> str:
         return f"{self.operation}: upload aborted: {self.reason}"
 
 
@@ -256,7 +238,7 @@ class InvalidResponseError(WebDataError):
         self.reason = reason
         self.status = status
 
-    def text(self) -> str:
+    def _message(self) -> str:
         return f"{self.operation}: the response (HTTP {self.status}) is invalid: {self.reason}"
 
 
@@ -299,7 +281,7 @@ class APIError(WebDataError):
         self.retry_after = retry_after
         self.body = dict(body or {})
 
-    def text(self) -> str:
+    def _message(self) -> str:
         code = f", {self.code}" if self.code else ""
         wait = f"; retry after {self.retry_after:g} s" if self.retry_after is not None else ""
         return f"{self.operation}: HTTP {self.status}{code}: {self.message}{wait}"
@@ -369,11 +351,11 @@ class EntitlementError(ClientError):
         super().__init__(*args, **kwargs)
         self.features = tuple(features)
 
-    def text(self) -> str:
+    def _message(self) -> str:
         if not self.features:
-            return super().text()
+            return super()._message()
         return (
-            f"{super().text()} (the request uses {' and '.join(self.features)}, "
+            f"{super()._message()} (the request uses {' and '.join(self.features)}, "
             "which must be enabled for the team)"
         )
 
@@ -383,11 +365,11 @@ class TermsRequiredError(ClientError):
 
     help_code = "WD-029"
 
-    def text(self) -> str:
+    def _message(self) -> str:
         action = self.body.get("requiresAction")
         url = action.get("url") if isinstance(action, Mapping) else None
-        where = f" at {trimmed(url)}" if isinstance(url, str) and url else " in the service's dashboard"
-        text = super().text().removesuffix(".")
+        where = f" at {url}" if isinstance(url, str) and url else " in the service's dashboard"
+        text = super()._message().removesuffix(".")
         return f"{text}. An organization administrator can review and accept the terms{where}"
 
 
@@ -443,10 +425,10 @@ class ProcessingContinuesError(RequestTimeoutError):
         self.remaining: float | None = remaining if isinstance(remaining, (int, float)) else None
         self.may_exceed = details.get("mayExceedProcessingWindow") is True
 
-    def text(self) -> str:
+    def _message(self) -> str:
         pages = f" of {self.pages} pages" if self.pages is not None else ""
         limit = ", which may exceed its time limit" if self.may_exceed else ""
-        text = super().text().removesuffix(".")
+        text = super()._message().removesuffix(".")
         return (
             f"{text}. The service is still processing the document{pages}{limit}. Repeat the same call later for the "
             "result, which is billed once"
@@ -496,8 +478,8 @@ class IdempotencyKeyUsedError(ConflictError):
     help_code = "WD-024"
     verdict = "never"
 
-    def text(self) -> str:
-        text = super().text().removesuffix(".")
+    def _message(self) -> str:
+        text = super()._message().removesuffix(".")
         return f"{text}. Look for the job that an earlier call started with this key"
 
 
@@ -523,8 +505,8 @@ class ServerError(APIError):
 class UndeclaredServerError(ServerError):
     """A 500 that a self-hosted server sends for an operation that it lacks, from a server of unknown kind."""
 
-    def text(self) -> str:
-        text = super().text().removesuffix(".")
+    def _message(self) -> str:
+        text = super()._message().removesuffix(".")
         return f"{text}. If this is a self-hosted server, set server of the connection to 'self-hosted'"
 
 
@@ -543,8 +525,8 @@ class UnsupportedError(APIError):
         super().__init__(*args, **kwargs)
         self.lack = lack
 
-    def text(self) -> str:
-        return f"{super().text().removesuffix('.')}. The server does not support this call: {self.lack}"
+    def _message(self) -> str:
+        return f"{super()._message().removesuffix('.')}. The server does not support this call: {self.lack}"
 
 
 class UnavailableError(ServerError):
@@ -574,9 +556,10 @@ class UnfinishedJobError(WebDataError):
         self.job_id = job_id
         self.state = state
 
-    def text(self) -> str:
-        state = trimmed(str(self.state))
-        return f"{self.operation}: job {self.job_id} is {state}. Its result can be read after it has ended"
+    def _message(self) -> str:
+        return (
+            f"{self.operation}: job {self.job_id} is {self.state}. Its result can be read after it has ended"
+        )
 
 
 class CallRefusedError(WebDataError):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import socket
 import ssl
@@ -44,8 +43,6 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
     error_class,
     flattened,
-    one_line,
-    trimmed,
 )
 from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.api.models.base import Answer
@@ -54,8 +51,10 @@ from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route, warning_instead
 from airflow_provider_webdata.api.validation_issues import issues_text
+from airflow_provider_webdata.common.clean_text import one_line, trimmed
 from airflow_provider_webdata.common.deadline import Deadline
 from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.common.surrogates import escape_halves, is_utf8
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.common.deadline import AsyncDeadline
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _PROBE_SECONDS = 5.0
 
@@ -706,7 +705,7 @@ class Reader(Generic[ResponseT]):
         texts = [issues_text(text) if isinstance(text, list) else text for text in given]
         lines = [self._line(text, 500) for text in texts if isinstance(text, str)]
         if reason := ": ".join(dict.fromkeys(filter(None, lines))):
-            return trimmed(reason)
+            return reason
         if body:
             return self._unknown_form(body)
         if not (beginning := self._beginning()):

@@ -6,7 +6,6 @@ error is raised to the caller, which can release the slot.
 
 from __future__ import annotations
 
-import logging
 import random
 import re
 import time
@@ -26,8 +25,9 @@ from airflow_provider_webdata.api.errors import (
     UndeclaredServerError,
     WebDataError,
 )
+from airflow_provider_webdata.common.logs import logger
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 MAX_ATTEMPTS = 6
 FIRST_PAUSE_SECONDS = 0.5

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.common.clean_text import trimmed
 
 _MAX_ISSUES = 5
 _MAX_BRANCHES = 50

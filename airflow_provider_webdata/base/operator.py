@@ -182,8 +182,9 @@ class WebDataOperator(ServiceTask):
             or self._schema_problems(fields)
         )
         if problems:
-            lines = "".join(f"\n  - {problem}" for problem in problems)
-            raise ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:{lines}")
+            error = ArgumentError(f"{type(self).__name__} {self.task_id!r} is invalid:")
+            error.problems = tuple(problems)
+            raise error
 
     def _has_no_work(self) -> bool:
         """Return whether the task's list of work is empty."""

@@ -14,6 +14,8 @@ class CodedError(Exception):
     Its text ends with the next step, the code, and the address of the section about the code. A class has its own code
     if it requires a different reaction; otherwise, it inherits the code of its base class. Codes from 200 are HTTP
     statuses of the service.
+
+    Messages may quote text from outside: the error cleans it. Its own lines are only those of `problems`.
     """
 
     help_code: ClassVar[str] = ""
@@ -36,8 +38,17 @@ class CodedError(Exception):
     reasons: Sequence[Mapping[str, Any]] = ()
     """The first failed pages, searches, or calls, for XCom `failure`."""
 
+    problems: Sequence[str] = ()
+    """Sentences that the text lists below the message, each on a line."""
+
     def text(self) -> str:
-        """Return the message without the next step and the code."""
+        """Return the message and the problems without the next step and the code, as clean text."""
+        # Imported here: DAG files import this module.
+        from airflow_provider_webdata.common.clean_text import cleaned, own_lines
+
+        return cleaned(self._message()) + own_lines(self.problems, "\n  - ")
+
+    def _message(self) -> str:
         return super().__str__()
 
     def brief(self) -> str:
@@ -65,26 +76,26 @@ def _restored(kind: type[CodedError], args: tuple[Any, ...]) -> CodedError:
 
 
 def brief(error: BaseException) -> str:
-    """Return an error's text to quote it in another text; see `CodedError.brief`. URLs of foreign errors are masked."""
+    """Return an error's text to quote it in another text, cleaned if it is foreign; see `CodedError.brief`."""
     if isinstance(error, CodedError):
         return error.brief()
     # Imported here because DAG files import this module.
+    from airflow_provider_webdata.common.clean_text import cleaned
     from airflow_provider_webdata.common.plain_errors import plain_reason
-    from airflow_provider_webdata.common.url_secrets import without_secrets
 
-    return without_secrets(plain_reason(error) if isinstance(error, OSError) else str(error))
+    return cleaned(plain_reason(error) if isinstance(error, OSError) else str(error))
 
 
 def traceback_of(error: BaseException) -> str:
-    """Return an error's traceback for a log, after a line feed, with masked URLs.
+    """Return an error's traceback for a log, on lines of its own.
 
-    A foreign error may quote the URL of a secrets backend or a proxy.
+    A foreign error may quote the URL of a secrets backend or a proxy, so its lines are cleaned.
     """
     import traceback
 
-    from airflow_provider_webdata.common.url_secrets import without_secrets
+    from airflow_provider_webdata.common.clean_text import own_lines
 
-    return "\n" + without_secrets("".join(traceback.format_exception(error)).rstrip())
+    return own_lines("".join(traceback.format_exception(error)).splitlines())
 
 
 class ArgumentError(CodedError, ValueError):

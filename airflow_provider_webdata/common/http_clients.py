@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import logging
 import os
 from functools import lru_cache
 from importlib.util import find_spec
@@ -12,11 +11,12 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from airflow_provider_webdata.common.http_library import URLPattern, httpx
+from airflow_provider_webdata.common.logs import logger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 PROXY_RULE = (
     "must be a URL that starts with http:// or https:// and names a host; in its user name and password, encode "

@@ -120,9 +120,14 @@ def advice_for(code: str, remedy: str, conn_id: str, bills: Callable[[], bool] =
 def with_ending(text: str, code: str, advice: str) -> str:
     """Return an error's text with its next step, its code, and the address of its section, each on a new line."""
     ending = f"({code}).\nSee {error_link(code)}"
-    # Airflow builds an error again from its whole text.
+    # Airflow builds an error again from its whole text, of which the error then makes one line.
     if text.endswith(ending):
         return text
+    if text.endswith(one_line := ending.replace("\n", " ")):
+        text = text.removesuffix(one_line).rstrip()
+        if not advice or not text.endswith(advice):
+            return f"{folded(text)} {ending}"
+        text = text.removesuffix(advice).rstrip()
     text = text.removesuffix(f" ({code})")
     # The dots of `limit=...` stand for a value.
     if not text.endswith("..."):

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import logging
 import math
 import os
 import re
@@ -25,12 +24,13 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import KINDS, PLACEHOLDER_KEY, server_of
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.hosts import is_loopback, normal_host
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.spelling import nearest
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Kind
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 CONN_TYPE = "webdata"
 DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.airflow_db.connections import (
@@ -12,6 +11,7 @@ from airflow_provider_webdata.airflow_db.connections import (
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.masking import mask_secret
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.hooks.connection import webhook_settings_of
 from airflow_provider_webdata.hooks.masking import mask
 from airflow_provider_webdata.inbox_server.db_manager import create_tables
@@ -28,7 +28,7 @@ from airflow_provider_webdata.inbox_server.storage.inbox import Inbox
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 def create_application() -> InboxApplication:

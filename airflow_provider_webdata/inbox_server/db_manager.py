@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import logging
 import os
 from functools import cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from airflow_provider_webdata.airflow_db.database import airflow_engine, store_e
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.airflow_db.migrations import BaseDBManager, migration_lock
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.inbox_server.options import creates_tables, inbox_enabled
 from airflow_provider_webdata.inbox_server.storage import tables
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy.engine import Engine
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 LOCK_SECONDS = 5
 """Maximum wait for another process's migration; the next request waits again."""

@@ -6,15 +6,15 @@ starting: it is logged, and the default applies. All other functions raise `Opti
 
 from __future__ import annotations
 
-import logging
 from functools import cache
 
 from airflow.configuration import conf
 from airflow.exceptions import AirflowConfigException
 
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.inbox_server.storage.errors import OptionError
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 def inbox_enabled() -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 from typing import Any
+
+from airflow_provider_webdata.common.logs import logger
 
 DEFAULT_WARNING_KB = 1024.0
 
-_log = logging.getLogger(__name__)
+_log = logger(__name__)
 
 _FOR_RESULTS = (
     "To write it to a file, and only path and counts to XCom, set save_to='s3://bucket/*.jsonl' "

@@ -16,8 +16,8 @@ from airflow_provider_webdata.api.errors import (
     RequestTimeoutError,
     ServerError,
     TransportError,
-    trimmed,
 )
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.coded_errors import CodedError
 
 if TYPE_CHECKING:

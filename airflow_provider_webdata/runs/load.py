@@ -12,6 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowNotFoundExceptio
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.logs import task_logger
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.hooks.connection import ConnectionMissingError
 from airflow_provider_webdata.results.assets import annotate_outlets
@@ -76,6 +77,7 @@ class LoadRun:
         self.task = task
         self.context = context
         self.explained_error: CodedError | None = None
+        self._log = task_logger(task)
         self._lineage: Callable[[], Any | None] = lambda: None
 
     def execute(self) -> dict[str, Any]:
@@ -103,7 +105,7 @@ class LoadRun:
             loaded, tally = load_files(
                 database_of(connection),
                 source,
-                task.log,
+                self._log,
                 create_table=task.create_table,
                 add_columns=task.add_columns,
                 complete=complete,
@@ -115,9 +117,9 @@ class LoadRun:
             raise AirflowFailException(str(error)) from None
         except CodedError as error:
             # Airflow's log shows the texts of all causes. That of a driver's error contains the row.
-            task.log.debug("Cause of the error", exc_info=error)
+            self._log.debug("Cause of the error", exc_info=error)
             raise error from None
-        self._log(loaded, tally, str(table))
+        self._report(loaded, tally, str(table))
         self._push_shortfalls(tally)
         self._lineage = lambda: load_lineage(
             files, dataset_of_table(connection, table), loaded.rows, loaded.columns
@@ -209,8 +211,8 @@ class LoadRun:
         # Computed on request: an error must not fail a completed load.
         return self._lineage()
 
-    def _log(self, loaded: Loaded, tally: Tally, table: str) -> None:
-        log = self.task.log
+    def _report(self, loaded: Loaded, tally: Tally, table: str) -> None:
+        log = self._log
         if loaded.duplicates:
             log.warning(
                 "%d items have the same key as a later item. The table has the last item of each key",

@@ -5,10 +5,10 @@ A monitor keeps its webhook for its whole lifetime.
 
 from __future__ import annotations
 
-import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.hooks.webhooks import (
     can_receive,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.models import Monitor
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 ORIGIN = ("dag_id", "run_id", "task_id", "map_index")
 """Metadata of a delivery that identifies the task that started the job."""

@@ -7,7 +7,6 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models import ProviderRequest, ProviderResponse
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.task_metrics import count
@@ -155,13 +154,13 @@ class ProviderRun(CallRun):
         for result in results:
             tool, error = f"{result.get('provider')}/{result.get('capability')}", result.get("error")
             if error:
-                self.log.warning("%s failed: %s", trimmed(tool), _error_text(error))
+                self.log.warning("%s failed: %s", tool, _error_text(error))
             else:
                 records = result.get("records")
                 self.log.info(
                     "%s returned %s records for %s credits",
-                    trimmed(tool),
-                    "some" if records is None else trimmed(str(records)),
+                    tool,
+                    "some" if records is None else records,
                     _shown(result.get("creditsCost")),
                 )
                 count(
@@ -250,7 +249,7 @@ def _reasons(failures: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 def _error_text(error: Mapping[str, Any]) -> str:
     code, message = error.get("code"), error.get("message")
-    return trimmed(f"{code}: {message}" if code else str(message))
+    return f"{code}: {message}" if code else str(message)
 
 
 def _is_transient(error: Mapping[str, Any]) -> bool:

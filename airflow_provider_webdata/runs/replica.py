@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from typing import TYPE_CHECKING, TypeVar
 
 from airflow_provider_webdata.api.errors import NotFoundError
 from airflow_provider_webdata.common.arguments import seconds
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _FIRST_PAUSE_SECONDS = 0.25
 _TOLD_PAUSE_SECONDS = 1.0

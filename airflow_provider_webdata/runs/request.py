@@ -11,6 +11,7 @@ from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.common.arguments import number, without_sets
 from airflow_provider_webdata.common.coded_errors import ArgumentError
+from airflow_provider_webdata.common.logs import task_logger
 from airflow_provider_webdata.hooks.calls import body_for
 
 if TYPE_CHECKING:
@@ -49,10 +50,11 @@ def checked_request(
     if problems := task._lists_for_text(fields):
         raise InvalidRequestError(operation, problems)
     request = valid_request(task, model, operation, fields)
+    log = task_logger(task)
     for warning in request.warnings():
-        task.log.warning("%s: %s", operation, warning)
+        log.warning("%s: %s", operation, warning)
     for note in request.notes() if (map_index or 0) <= 0 else ():
-        task.log.info("%s: %s", operation, note)
+        log.info("%s: %s", operation, note)
     return request
 
 

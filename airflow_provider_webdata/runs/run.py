@@ -24,6 +24,7 @@ from airflow_provider_webdata.api.retry import MAX_PROCESSING_SECONDS, is_unreac
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError, brief
+from airflow_provider_webdata.common.logs import task_logger
 from airflow_provider_webdata.common.remedies import advice_for
 from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.common.storable import storable
@@ -79,7 +80,7 @@ class Run:
         self.task = task
         self.context = context
         self.attempt = Attempt(context)
-        self.log = task.log
+        self.log = task_logger(task)
         self.hook: WebDataHook = task.hook
         self._is_changed = False
         self._pushed: dict[str, Any] = {}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 from airflow.providers.common.ai.utils.toolset_base import AirflowToolset
 from pydantic import Field
 
-from airflow_provider_webdata.api.errors import InvalidRequestError, trimmed
+from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.models import PageMetadata
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
-from airflow_provider_webdata.common.url_secrets import without_secrets
+from airflow_provider_webdata.common.clean_text import trimmed
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.toolsets.page_text import part_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 MAX_CHARS = 20_000
 """Maximum length of a page's text, an extract, or a list in one result, in characters."""
@@ -134,7 +134,7 @@ class WebTools:
         if offset and offset >= len(read.text):
             raise InvalidRequestError("read_page", [f"offset: the text has only {len(read.text)} characters"])
         part, following = part_of(read.text, offset, MAX_CHARS)
-        shown = (without_secrets(read.url), len(part), len(read.text), offset)
+        shown = (read.url, len(part), len(read.text), offset)
         log.info("read_page %s: %d of %d characters from %d on", *shown)
         untrusted = {"url": read.url, "title": read.title, "text": part}
         result: dict[str, Any] = {"url": url, "untrusted": untrusted}
@@ -184,7 +184,7 @@ class WebTools:
                 continue
             links.append(link)
             room -= len(link)
-        log.info("list_site %s: %d URLs", without_secrets(url), len(links))
+        log.info("list_site %s: %d URLs", url, len(links))
         notes = [] if kept else ["No URLs were found; try read_page or web_search."]
         if left_out := len(kept) - len(links):
             notes.append(f"{left_out} URLs were omitted because the list is too long; narrow it with search.")
@@ -214,7 +214,7 @@ class WebTools:
 
     async def _extract(self, url: str, wanted: dict[str, Any]) -> dict[str, Any]:
         document = await self._scrape("extract_page", url, 1, wanted)
-        log.info("extract_page %s", without_secrets(url))
+        log.info("extract_page %s", url)
         name, found = (
             ("answer", document.answer) if wanted["type"] == "question" else ("data", document.json_)
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import logging
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.extras import install_command
+from airflow_provider_webdata.common.logs import logger
 
 try:
     from airflow.providers.common.ai.utils.toolset_base import AirflowToolset
@@ -30,11 +30,10 @@ from airflow_provider_webdata.api.errors import (
     InvalidRequestError,
     PaymentRequiredError,
     WebDataError,
-    trimmed,
 )
+from airflow_provider_webdata.common.clean_text import cleaned, trimmed
 from airflow_provider_webdata.common.remedies import advice_for
 from airflow_provider_webdata.common.storable import storable
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.call_guard import CallGuard
 from airflow_provider_webdata.hooks.ledger import Ledger
 from airflow_provider_webdata.hooks.webdata import WebDataHook
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.common.coded_errors import CodedError
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 MAX_CORRECTIONS = 5
 """How many times in a row the model may correct an argument, if the agent's own limit is lower."""
@@ -149,11 +148,11 @@ class WebDataToolset(AirflowToolset):
             # The journal of a durable run is stored in Airflow's database, and other frameworks may write NaN as JSON.
             return storable(await getattr(tools, name)(**tool_args))
         except InvalidRequestError as error:
-            raise ModelRetry(f"{name}: {'; '.join(error.problems)}") from None
+            raise ModelRetry(f"{name}: {cleaned('; '.join(error.problems))}") from None
         except (AuthenticationError, ConfigurationError, PaymentRequiredError) as error:
             raise self._final(error) from None
         except CallRefusedError as error:
-            log.warning("Refused the agent's call of %s for %s: %s", name, _shown(tool_args), error.brief())
+            log.warning("Refused the agent's call of %s for %r: %s", name, _target(tool_args), error.brief())
             if not error.was_sent:
                 raise ToolFailed(f"{name}: {trimmed(error.text())}") from None
             billed = "" if error.credits_used == 0 else ". The scrape is billed"
@@ -161,9 +160,9 @@ class WebDataToolset(AirflowToolset):
             raise ToolFailed(_failure(name, problem, error)) from None
         except WebDataError as error:
             log.warning(
-                "The agent's call of %s for %s failed; the agent continues: %s",
+                "The agent's call of %s for %r failed; the agent continues: %s",
                 name,
-                _shown(tool_args),
+                _target(tool_args),
                 error.brief(),
             )
             status = f"HTTP {error.status}" if isinstance(error, APIError) else type(error).__name__
@@ -200,8 +199,8 @@ def _failure(name: str, problem: str, error: WebDataError) -> str:
     return json.dumps(failure, ensure_ascii=False)
 
 
-def _shown(tool_args: dict[str, Any]) -> str:
-    return trimmed(without_secrets(repr(tool_args.get("url", tool_args.get("query")))), 300)
+def _target(tool_args: dict[str, Any]) -> Any:
+    return tool_args.get("url", tool_args.get("query"))
 
 
 @cache

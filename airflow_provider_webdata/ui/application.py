@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from importlib.resources import files
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -17,6 +16,7 @@ from airflow_provider_webdata import __version__
 from airflow_provider_webdata.airflow_db.connections import is_conn_id
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.airflow_db.visitor import Visitor
+from airflow_provider_webdata.common.logs import logger
 
 from .lookups import Lookups
 from .pages import credits, inbox, monitors, overview, task
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _STATIC = {"webdata.css": "text/css", "webdata.js": "text/javascript"}
 

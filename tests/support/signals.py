@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import logging
 import os
 import signal
 import threading
@@ -11,9 +12,9 @@ from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
 
-import structlog
 from airflow.sdk.exceptions import AirflowTaskTimeout
 
+from airflow_provider_webdata.common.logs import task_logger
 from tests.support.waiting import PATIENCE, wait_until
 
 
@@ -70,9 +71,9 @@ class KillingLog(io.StringIO):
 def killed_in_a_log_call(operator: Any, word: str) -> Iterator[KillingLog]:
     """Send the signal that ends a task in the middle of a line of its log, and yield the log."""
     log = KillingLog(word)
-    operator._cached_logger = structlog.wrap_logger(
-        structlog.WriteLogger(log), wrapper_class=structlog.make_filtering_bound_logger(0)
-    )
+    handler = logging.StreamHandler(log)
+    named = logging.getLogger(task_logger(operator).name)
+    named.addHandler(handler)
 
     def give_up(*_: Any) -> None:
         raise AssertionError("the process waits for itself")
@@ -86,6 +87,7 @@ def killed_in_a_log_call(operator: Any, word: str) -> Iterator[KillingLog]:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGTERM, before)
         signal.signal(signal.SIGALRM, alarm)
+        named.removeHandler(handler)
 
 
 def timed_out(condition: Callable[[], Any]) -> contextlib.AbstractContextManager[None]:

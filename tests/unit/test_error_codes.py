@@ -221,7 +221,7 @@ def test_the_code_ends_the_text_once_wherever_the_error_goes() -> None:
 
 @given(st.text())
 def test_an_error_made_of_another_ones_text_has_the_ending_once(text: str) -> None:
-    error = ArgumentError(text)
+    error = ArgumentError(f"wrong: {text}")
     assert str(ArgumentError(str(error))) == str(error)
     assert ArgumentError(error.brief()).brief() == error.brief()
 
@@ -286,13 +286,26 @@ def expected(kind: Any) -> tuple[str, ...]:
             "unknown argument 'limt'; did you mean 'limit'?",
             "unknown argument 'limt'; did you mean 'limit'?\nAsk again",
         ),
-        ("wrong:\n  - limit: too high", "wrong:\n  - limit: too high\nAsk again"),
     ],
 )
 def test_advice_is_on_a_line_after_the_message(text: str, expected: str) -> None:
     error = ArgumentError(text)
     error.advice = "Ask again"
     assert str(error) == f"{expected} (WD-003).\nSee {error_link('WD-003')}"
+
+
+def test_only_problems_are_lines_of_a_message() -> None:
+    """Text from outside cannot forge a line, nor a problem."""
+    error = ArgumentError("wrong\nforged:")
+    error.problems = ("limit: too high\n  - forged", "\x1b[31mquery: https://a:hush@b.example/")
+    error.advice = "Ask again"
+    assert str(error).splitlines()[:-1] == [
+        "wrong forged:",
+        "  - limit: too high - forged",
+        "  - query: https://a:***@b.example/",
+        "Ask again (WD-003).",
+    ]
+    assert vars(copy.copy(error)) == vars(error)
 
 
 def test_each_code_has_one_remedy() -> None:

@@ -18,8 +18,8 @@ from airflow_provider_webdata.api.errors import (
     NotFoundError,
     UnsupportedError,
     WebDataError,
-    trimmed,
 )
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.remedies import REMEDIES, sentence
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES

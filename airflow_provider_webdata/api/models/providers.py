@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.api.models.base import (
     Answer,
     Entries,
@@ -19,6 +18,7 @@ from airflow_provider_webdata.api.models.base import (
 )
 from airflow_provider_webdata.api.models.fields import Integer, Integration, JsonObject, Listed, Query, Text
 from airflow_provider_webdata.api.prices import CATALOG
+from airflow_provider_webdata.common.clean_text import trimmed
 
 
 class ProviderCall(RequestModel):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.common.coded_errors import CodedError, brief
+from airflow_provider_webdata.common.logs import logger
 
 from . import airflow_database, declared_monitors, inbox_answer, installation, service_answer
 from .connection_fields import examine, webdata_connections
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from .connection_fields import ExaminedConnection
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 SECONDS = 60.0
 """Time limit of all checks together. A check that has begun ends by its own timeouts."""

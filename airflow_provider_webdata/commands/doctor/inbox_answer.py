@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.api.errors import ConfigurationError, trimmed
+from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.http_clients import http_client
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.hosts import is_public
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.links import docs_link

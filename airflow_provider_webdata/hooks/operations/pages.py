@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import PageError, trimmed
+from airflow_provider_webdata.api.errors import PageError
 from airflow_provider_webdata.api.models.base import ResponseModel
 from airflow_provider_webdata.common.item_urls import page_problem, was_fetched
 from airflow_provider_webdata.hooks.calls import Body, Call
@@ -31,11 +31,11 @@ def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
     problem = page_problem(metadata)
     if metadata.get("error") and (status := metadata.get("statusCode")):
         problem += f" (status {status})"
-    place = trimmed(str(metadata.get("sourceURL") or metadata.get("url") or "the page"))
+    place = metadata.get("sourceURL") or metadata.get("url") or "the page"
     raise PageError(
         endpoints.SCRAPE.label,
         200,
-        f"{place} could not be fetched: {trimmed(problem)}",
+        f"{place} could not be fetched: {problem}",
         body={"creditsUsed": metadata.get("creditsUsed")},
     )
 

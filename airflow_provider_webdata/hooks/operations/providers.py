@@ -12,7 +12,6 @@ from airflow_provider_webdata.api.errors import (
     InvalidRequestError,
     InvalidResponseError,
     error_class,
-    trimmed,
 )
 from airflow_provider_webdata.api.prices import CATALOG
 from airflow_provider_webdata.hooks.calls import Body, Call, body_for, one_of
@@ -49,8 +48,8 @@ def _page(answer: models.ProviderResponse) -> models.ToolPage:
         raise error_class(status, error.code)(
             label,
             status,
-            trimmed(str(error.message or "the catalog gave no reason")),
-            code=error.code and trimmed(error.code),
+            str(error.message or "the catalog gave no reason"),
+            code=error.code,
         )
     try:
         return models.ToolPage.model_validate(result.data)

@@ -12,8 +12,9 @@ from pydantic_core import from_json, to_json
 
 from airflow_provider_webdata.api import prices
 from airflow_provider_webdata.api.endpoints import ENDPOINTS, Endpoint
-from airflow_provider_webdata.api.errors import InvalidRequestError, trimmed
+from airflow_provider_webdata.api.errors import InvalidRequestError
 from airflow_provider_webdata.api.models.base import Answer
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
 

@@ -11,7 +11,7 @@ import msgspec
 from typing_extensions import TypedDict
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.api.errors import ConfigurationError, trimmed
+from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
@@ -220,7 +220,7 @@ def _check(address: InboxAddress, response: httpx.Response) -> None:
         return
     body = _body(response)
     reason = body.get("error")
-    words = f"HTTP {status}" + (f": {trimmed(reason, 300)}" if isinstance(reason, str) else "")
+    words = f"HTTP {status}" + (f": {reason}" if isinstance(reason, str) else "")
     if status == 401:
         raise InboxRefusedError(
             f"the inbox at {address.url} rejects the token for connection {address.conn_id!r} ({words}); the API "

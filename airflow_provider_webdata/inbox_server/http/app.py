@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
@@ -13,6 +12,7 @@ from starlette.responses import JSONResponse
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.common.coded_errors import brief, traceback_of
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.inbox.wire import is_key
 from airflow_provider_webdata.inbox_server.storage.errors import CursorPastEndError
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from .auth import Gate
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 DEFAULT_MOST_BYTES = 16 * 2**20
 

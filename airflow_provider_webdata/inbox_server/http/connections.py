@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import time
 from collections import OrderedDict
 from typing import TYPE_CHECKING, TypeVar
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 import anyio
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.inbox_server.storage.threads import in_thread_within
 
 from .auth import Gate
@@ -20,7 +20,7 @@ from .limits import BusyError, TokenBucket
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 CACHE_SECONDS = 30.0
 """Cache lifetime of a gate, after which a changed secret takes effect."""

@@ -6,7 +6,6 @@ missing connections alike, so that the response time does not reveal which conne
 
 from __future__ import annotations
 
-import logging
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING, TypeVar
 
@@ -16,6 +15,7 @@ from starlette.responses import JSONResponse
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.common.component_metrics import count
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.envelope import NotJSONError
 from airflow_provider_webdata.inbox.wire import NOT_JSON, REFUSED
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from .connections import Connections
     from .limits import BufferedBody
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 BODY_SECONDS = 10.0
 """Timeout in seconds for a body; the service has the same."""

@@ -9,7 +9,6 @@ the next start continues. Servers take turns, because the cursor's row is locked
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from functools import partial
@@ -38,6 +37,7 @@ from airflow_provider_webdata.airflow_db.database import (
 from airflow_provider_webdata.airflow_db.errors import RefusedError, StoreUnavailableError, TablesMissingError
 from airflow_provider_webdata.assets.uri import is_meaningful_uri, job_uri, monitor_uri
 from airflow_provider_webdata.common.job_kinds import DELIVERED_KINDS
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page, page_url
 from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.states.checks import CHECK_COMPLETED, MEANINGFUL_STATUSES
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from .records import NewDelivery
     from .store import DeliveryStore
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 INTERVAL = 5.0
 """Poll interval in seconds for deliveries that other servers stored, and the delay after a failure."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, TypeVar
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar
 import anyio
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.common.logs import logger
 
 from .errors import TooManyReadersError
 from .records import StoredPage
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .records import DeliveryFilter, StoredDelivery
     from .store import DeliveryStore
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 POLL_INTERVAL = 0.06
 """Poll interval in seconds for deliveries of other processes: one statement for all readers."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
+from airflow_provider_webdata.common.logs import logger
 
 if TYPE_CHECKING:
     from threading import Event
 
     from .store import DeliveryStore
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 INTERVAL = 3600.0
 """Seconds between two prunings by one process, with a jitter of 20%."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import logging
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,6 +15,7 @@ import anyio
 
 from airflow_provider_webdata.airflow_db.errors import ContendedError, RefusedError, StoreUnavailableError
 from airflow_provider_webdata.common.coded_errors import traceback_of
+from airflow_provider_webdata.common.logs import logger
 
 from .threads import in_thread
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .records import NewDelivery
     from .store import DeliveryStore
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 MAX_WAITING = 1000
 """Maximum number of queued deliveries; further ones are rejected."""

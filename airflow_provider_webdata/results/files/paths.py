@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-import logging
 import re
 from datetime import timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.files.formats import SUFFIXES
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from jinja2 import nodes
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 # Object stores know names such as `$web`, so only the spelling of environment variables counts.
 _VARIABLE = re.compile(r"\$(?:\{|[A-Z_])")

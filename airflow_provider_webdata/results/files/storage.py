@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
-import logging
 import os
 import secrets
 import shutil
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.plain_errors import plain_reason
 from airflow_provider_webdata.results.errors import MissingFileError, OutputError, StorageError
 from airflow_provider_webdata.results.files.paths import path_problem
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from airflow.sdk import ObjectStoragePath
     from typing_extensions import Self
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _S3 = frozenset({"s3", "s3a", "s3n"})
 _OBJECT_STORES = _S3 | {"gs", "gcs", "abfs", "abfss", "adl", "az", "wasb", "wasbs", "oss"}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from airflow_provider_webdata.common.clean_text import cleaned
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.common.url_secrets import without_secrets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -152,9 +152,7 @@ def database_errors(failed: Callable[[], str], step: Callable[[], str] = lambda:
         state = state_of(error)
         # The other lines of a driver's error contain the row and the statement.
         first = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        reason = _LONG_VALUE.sub(r"\1…\1", without_secrets(first))[:_MAX_LENGTH]
-        # A value may contain escape sequences.
-        reason = "".join(sign if sign.isprintable() else "\ufffd" for sign in reason)
+        reason = _LONG_VALUE.sub(r"\1…\1", cleaned(first))[:_MAX_LENGTH]
         kind = TableError if is_rejection(error) else LoadError
         raised = kind(f"{failed()}: {reason}")
         raised.advice = step() or (_STATES.get(state, "") if state else _step_by_reason(first))

@@ -6,11 +6,11 @@ after a crash, the next attempt does.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.common.coded_errors import brief
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.runs.failures import may_have_acted
 from airflow_provider_webdata.runs.replica import until_found
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.task_memory import TaskMemory
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _LOST_SECONDS = 5.0
 """Maximum search time for a session after a lost response: the service may list it with a delay."""

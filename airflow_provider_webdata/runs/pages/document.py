@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import InvalidRequestError, error_text, trimmed
+from airflow_provider_webdata.api.errors import InvalidRequestError, error_text
 from airflow_provider_webdata.api.models import ParseOptions, ScrapeRequest, ScrapeResponse
 from airflow_provider_webdata.api.models.parse import FILE_EXTENSIONS, MAX_FILE_BYTES, has_known_extension
 from airflow_provider_webdata.api.prices import by_format, page_extras
@@ -78,7 +78,7 @@ class DocumentRun(CallRun):
             self.log.warning(
                 "The site responded to %s with status %s%s%s",
                 source,
-                trimmed(str(status)),
+                status,
                 f" ({error_text(error)})" if error else "",
                 "; the service bills it as a page" if self._bills() else "",
             )
@@ -86,7 +86,7 @@ class DocumentRun(CallRun):
         cached.add({"metadata": metadata})
         self.log.info(
             "Document %s of %s%s; credits used: %s",
-            trimmed(str(summary["scrapeId"] or "without id")),
+            summary["scrapeId"] or "without id",
             source,
             f", from the service's cache {cached.age()}" if cached.count else "",
             "unknown" if used is None else used,

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import ClientError, InvalidRequestError, trimmed
+from airflow_provider_webdata.api.errors import ClientError, InvalidRequestError
 from airflow_provider_webdata.api.models import ExecuteRequest, InteractRequest, ScrapeInteractRequest
 from airflow_provider_webdata.common.arguments import as_list, checked_text
+from airflow_provider_webdata.common.clean_text import own_lines
 from airflow_provider_webdata.common.secret_text import without_secrets
 from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.hooks.calls import body_for
@@ -114,9 +115,7 @@ class InteractRun(Run):
                 continue
             reason = without_secrets(reason, browser.secrets)
             stderr = str(done[-1].get("stderr") or "").strip()[-_SHOWN_CHARACTERS:]
-            # The code may print text of the page, which must not look like lines of the log.
-            lines = "".join(f"\n  {trimmed(line)}" for line in stderr.splitlines())
-            self.log.warning("%s failed: %s%s", name, reason, lines)
+            self.log.warning("%s failed: %s%s", name, reason, own_lines(stderr.splitlines()))
             if self.task.check_exit_code:
                 return f"{name} failed: {reason}"
         return None

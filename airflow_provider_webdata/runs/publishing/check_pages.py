@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import UnsupportedError, trimmed
+from airflow_provider_webdata.api.errors import UnsupportedError
 from airflow_provider_webdata.api.servers import missing_part
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.results.pages.requested import RequestedFormats, text_formats
 from airflow_provider_webdata.results.pages.substitutes import is_page
@@ -116,7 +115,7 @@ class CheckPages(Step):
                 "No page has the requested formats %s. The server is %s; its first warning: %s",
                 ", ".join(self._missing),
                 self._server,
-                trimmed(errors.first_warning or "none"),
+                errors.first_warning or "none",
             )
 
     def verdict(self) -> None:
@@ -129,7 +128,7 @@ class CheckPages(Step):
         names = ", ".join(self._missing)
         lack = f"{self._server} returns pages without {names}"
         if warning := self.errors.first_warning:
-            lack += f" and warns: {trimmed(warning)}"
+            lack += f" and warns: {warning}"
         request = self._request() if self._request is not None else {}
         if known := missing_part(self._client().server, "", 200, None, warning, request):
             lack = f"{lack}; {known}"
@@ -143,7 +142,7 @@ class CheckPages(Step):
 
     @property
     def _server(self) -> str:
-        return without_secrets(self._client().base_url)
+        return self._client().base_url
 
 
 def _may_be_scraped(item: Any, kind: str) -> bool:

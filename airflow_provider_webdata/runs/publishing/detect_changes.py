@@ -17,6 +17,7 @@ from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.dates import moment as moment_of
 from airflow_provider_webdata.common.item_urls import site_failed, url_of
+from airflow_provider_webdata.common.logs import task_logger
 from airflow_provider_webdata.common.xcom_keys import MISSING
 from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.hooks.task_metrics import gauge
@@ -94,7 +95,7 @@ class DetectChanges(Step):
         self.changes = changes
         self.last_count: int | None = None
         self._task = task
-        self._log = task.log
+        self._log = task_logger(task)
         self._context = context
         self._request = request
         self._loads = [] if path is None else [*loads_of(task, path)]

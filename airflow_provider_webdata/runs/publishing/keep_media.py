@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.hosts import url_host
 from airflow_provider_webdata.results.errors import OutputError
@@ -86,8 +85,7 @@ class KeepMedia(Step):
         """Log the counts."""
         report = self._report
         if report.failed:
-            errors = trimmed("; ".join(report.errors), 2000)
-            self._log.warning("%d media files were not kept: %s", report.failed, errors)
+            self._log.warning("%d media files were not kept: %s", report.failed, "; ".join(report.errors))
         self._log.info("Kept %d media files, %d bytes, in %s", report.kept, report.bytes, self.folder)
 
     def _counted(self, items: Iterable[Any]) -> Iterator[Any]:

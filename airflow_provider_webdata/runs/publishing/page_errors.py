@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.item_urls import is_cut, page_problem, site_failed, url_of
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.pages.visible_text import is_empty
 from airflow_provider_webdata.runs.failures import FailureGroups
 
@@ -113,16 +112,12 @@ class PageErrors:
         self.succeeded += 1
         if is_empty(document, text_formats=text_formats):
             self.empty += 1
-            self.first_empty = self.first_empty or trimmed(
-                without_secrets(url_of(document) or "a page without URL"), 200
-            )
+            self.first_empty = self.first_empty or url_of(document) or "a page without URL"
         if is_cut(metadata):
             self.cut += 1
             url = metadata.get("sourceURL") or metadata.get("url") or metadata.get("sourceFile")
             read, total = metadata["numPages"], metadata["totalPages"]
-            self.first_cut = (
-                self.first_cut or f"{trimmed(without_secrets(str(url)), 200)} ({read} of {total} pages)"
-            )
+            self.first_cut = self.first_cut or f"{url} ({read} of {total} pages)"
         return True
 
     def first_few(self) -> str:

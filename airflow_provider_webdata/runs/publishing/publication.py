@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.item_urls import url_of
+from airflow_provider_webdata.common.logs import task_logger
 from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.assets import annotate_outlets
@@ -86,7 +87,7 @@ class Publication:
     ) -> None:
         self.context = context
         self._task = task
-        self._log = log = task.log
+        self._log = log = task_logger(task)
         path: Any = getattr(task, "save_to", None)
         folder: Any = getattr(task, "media_to", None)
         changes = Changes.of(getattr(task, "changes", None))

@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import timezone
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.api.errors import trimmed
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.item_urls import is_cut, site_failed, url_of
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.run_span import run_span, time_zone_of

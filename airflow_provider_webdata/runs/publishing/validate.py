@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow_provider_webdata.api.errors import trimmed
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.item_urls import page_problem, site_failed, url_of
 from airflow_provider_webdata.results.errors import OutputError
@@ -127,7 +126,7 @@ class Validate(Step):
             for found in self._found[:5]
         )
         count = f"{self._counts['invalid']} of {self._counts['checked']} results are invalid"
-        return f"{count}: {trimmed(shown, 2000)}"
+        return f"{count}: {shown}"
 
 
 def rows_path(rows: str | None) -> list[str]:

@@ -34,12 +34,12 @@ def serve(monkeypatch: pytest.MonkeyPatch):
         server.close()
 
 
-def test_nul_in_a_page(serve, capsys):
+def test_nul_in_a_page(serve, caplog):
     server = serve(r'{"success": true, "data": {"markdown": "a\u0000b", "metadata": {"creditsUsed": 1}}}')
     done = direct.run(WebDataScrapeOperator(task_id="t", url=URL, retries=2))
     assert (done.ended, len(server.requests)) == (("success", 1), 1)
     assert done.value["markdown"] == "a\ufffdb"
-    assert capsys.readouterr().out.count("cannot store") == 1
+    assert caplog.text.count("cannot store") == 1
 
 
 def test_nul_beside_an_output(serve, tmp_path):
@@ -56,7 +56,7 @@ def test_nul_beside_an_output(serve, tmp_path):
     assert done.xcom["warning"] == "cut\ufffd"
 
 
-def test_an_integer_above_64_bits(serve, tmp_path, capsys):
+def test_an_integer_above_64_bits(serve, tmp_path, caplog):
     """In XCom it is rounded, which the log says once; a file has each digit."""
     body = json.dumps(
         {
@@ -70,7 +70,8 @@ def test_an_integer_above_64_bits(serve, tmp_path, capsys):
     serve(body)
     done = direct.run(WebDataScrapeOperator(task_id="t", url=URL, formats=["json"]))
     assert done.value["json"] == {"id": float(2**64), "other": -float(2**63), "last": 2**63 - 1}
-    assert capsys.readouterr().out.count("integers above 64 bits") == 1
+    assert caplog.text.count("integers above 64 bits") == 1
+    caplog.clear()
     for end in (".jsonl", ".csv", ".parquet"):
         serve(body)
         path = str(tmp_path / f"found{end}")
@@ -79,7 +80,7 @@ def test_an_integer_above_64_bits(serve, tmp_path, capsys):
         with ResultsFile(path, "document") as file:
             [row] = file.rows()
         assert json.loads(row["json"])["id"] == 2**64 + 1
-    assert "integers above" not in capsys.readouterr().out
+    assert "integers above" not in caplog.text
 
 
 def mapped_over(**given: Any) -> WebDataMapOperator:

@@ -289,7 +289,7 @@ def test_files_of_two_kinds_are_refused(database: Target, written: Written) -> N
 
 @on_sqlite
 def test_several_files_are_loaded_together(
-    database: Target, written: Written, capsys: pytest.CaptureFixture[str]
+    database: Target, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
     paths = [written([page(1), page(2, "a")], "a.jsonl"), written([page(2, "b")], "b.parquet")]
     assert load([*paths, written([], "c.jsonl")]) == {
@@ -300,17 +300,17 @@ def test_several_files_are_loaded_together(
         "duplicates": 1,
         "files": 3,
     }
-    assert re.search(r" Created the table pages with \d+ columns\b", capsys.readouterr().out)
+    assert re.search(r" Created the table pages with \d+ columns\b", caplog.text)
     assert texts(database) == {1: "text", 2: "b"}
 
 
 @on_sqlite
 def test_a_table_that_was_rolled_back_was_not_created(
-    database: Target, written: Written, capsys: pytest.CaptureFixture[str]
+    database: Target, written: Written, caplog: pytest.LogCaptureFixture
 ) -> None:
     with pytest.raises(TableError, match=r"(?s)item 2 of .* has no"):
         load(written([page(1), {"markdown": "of no page"}], "a.jsonl"))
-    assert "Created the table" not in capsys.readouterr().out
+    assert "Created the table" not in caplog.text
 
 
 @on_sqlite

@@ -573,7 +573,7 @@ def test_searches_of_two_sources_leave_each_other_s_columns_alone(
 
 @pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
 def test_a_row_whose_key_is_too_long_is_skipped(
-    database: Target, written: Any, capsys: pytest.CaptureFixture[str]
+    database: Target, written: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     long = [{"markdown": "x", "metadata": {"sourceURL": f"{URL}{'long' * 700}{number}"}} for number in (1, 2)]
     path, ti = written([page(1), *long, page(2)]), TaskInstance()
@@ -583,7 +583,7 @@ def test_a_row_whose_key_is_too_long_is_skipped(
         return
     assert (found["loaded"], found["refused"]) == (2, 2)
     assert ti.xcom == {"incomplete": [{"kind": "rows_refused", "number": 2, "of": 4}]}
-    shown = re.sub(r"\s+", " ", capsys.readouterr().out)
+    shown = re.sub(r"\s+", " ", caplog.text)
     assert (
         "2 rows were not loaded into pages, because their key is missing, or too long for an index" in shown
     )

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import unicodedata
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models
-from airflow_provider_webdata.api.errors import InvalidRequestError, error_text, one_line
+from airflow_provider_webdata.api.errors import InvalidRequestError, error_text
 from airflow_provider_webdata.states.jobs import JobView
 
 ROWS: list[tuple[dict[str, Any], list[str]]] = [
@@ -57,30 +54,6 @@ def test_all_problems_are_reported_together() -> None:
     error = InvalidRequestError.from_validation_error("search", caught.value, models.SearchRequest)
     assert len(error.problems) == 3
     assert "3 problems" in str(error)
-
-
-@given(
-    st.text(st.sampled_from("\x1b\x9b[]0;m\\\x07\x00\u202e\ud83d ax") | st.characters(exclude_categories=()))
-)
-def test_no_control_character_remains(text: str) -> None:
-    line = one_line(text)
-    assert not [
-        character for character in line if unicodedata.category(character) in {"Cc", "Cs", "Zl", "Zp"}
-    ]
-    assert not set(line) & {*map(chr, range(0x202A, 0x202F)), *map(chr, range(0x2066, 0x206A))}
-
-
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        ("plain  text\n", "plain text"),
-        ("\x1b[1;31mred\x1b[0m \x1b]0;title\x07\x9b2Jthe \x1bcend", "red the end"),
-        ("naïve 日本 😀 \u200d", "naïve 日本 😀 \u200d"),
-        ("\x1b]0;" + "x" * 300, "0;" + "x" * 300),
-    ],
-)
-def test_one_line(given: str, line: str) -> None:
-    assert one_line(given) == line
 
 
 @pytest.mark.parametrize(

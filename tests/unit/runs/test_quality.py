@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,13 +100,13 @@ CHECKS: list[tuple[Quality, list[Any], str]] = [
 
 
 def test_each_failed_check_is_an_error_before_the_command_and_the_rest(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "found.jsonl"
     delivered(PAGES, quality=Quality(min_items=11, coverage={"json.colour": 0.5}), save_to=str(path))
-    told = re.findall(r"\[(error|info) +\] (\S+ \S+)", capsys.readouterr().out)
-    assert told[:2] == [("error", "Condition min_items"), ("error", "Condition coverage")]
-    assert [level for level, _ in told].count("error") == 3
+    told = [(record.levelname, " ".join(record.getMessage().split()[:2])) for record in caplog.records]
+    assert told[:2] == [("ERROR", "Condition min_items"), ("ERROR", "Condition coverage")]
+    assert [level for level, _ in told].count("ERROR") == 3
 
 
 @each_row("quality, items, message", CHECKS)

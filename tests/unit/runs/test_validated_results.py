@@ -201,14 +201,14 @@ def test_typed_rows(tmp_path: Any) -> None:
     ]
 
 
-def test_reported_in_the_log(capsys: pytest.CaptureFixture[str]) -> None:
+def test_reported_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     delivered(TASKS["scrape"](formats=FORMATS), PAGES, "document")
     assert (
         f"2 of 3 results are invalid: https://a.example/1: {WRONG[0]}; https://a.example/2: json: missing from the page"
-        in capsys.readouterr().out
+        in caplog.text
     )
     delivered(TASKS["scrape"](formats=FORMATS), PAGES[:1], "document")
-    assert "All 1 results are valid" in capsys.readouterr().out
+    assert "All 1 results are valid" in caplog.text
 
 
 def test_at_most_a_hundred_are_listed() -> None:
