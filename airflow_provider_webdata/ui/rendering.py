@@ -12,6 +12,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import pendulum
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2.filters import do_urlencode
 from markupsafe import Markup, escape
 from starlette.responses import HTMLResponse, Response
 
@@ -20,6 +21,7 @@ from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.common.page_urls import UI_PATH, task_tab
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.results.files.csv_rows import guarded
+from airflow_provider_webdata.ui.isolation import FILTER, IsolateText
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -150,7 +152,7 @@ def outside(url: Any) -> Markup:
     try:
         parts = urlsplit(text)
     except ValueError:
-        return escape(_cut(text))
+        return escape(isolated(text))
     if (
         len(text) > _MAX_VALUE
         or text != url
@@ -158,9 +160,9 @@ def outside(url: Any) -> Markup:
         or not parts.netloc
         or any(ord(sign) <= ord(" ") for sign in text)
     ):
-        return escape(_cut(text))
+        return escape(isolated(text))
     return Markup('<a class="outside" href="{}" rel="noopener noreferrer" target="_blank">{}</a>').format(
-        text, text
+        text, isolated(text)
     )
 
 
@@ -208,7 +210,7 @@ def _tree(value: Any, address: str, at: str, start: int, shown: Mapping[str, int
     end = shown[at]
     inner = Markup().join(
         Markup('<li><span class="key">{}</span> {}</li>').format(
-            _cut(str(name), _MAX_NAME), _tree(item, address, _below(at, index), 0, shown, depth + 1)
+            isolated(_cut(str(name), _MAX_NAME)), _tree(item, address, _below(at, index), 0, shown, depth + 1)
         )
         for index, (name, item) in enumerate(islice(_children(value), start, end), start)
     )
@@ -227,14 +229,14 @@ def _text(value: str, address: str, at: str, *, whole: bool) -> Markup:
         shown = Markup("<pre>{}</pre>").format(value if whole else value[:_MAX_VALUE])
         return Markup("<details{}><summary>{}… ({} characters)</summary>{}{}</details>").format(
             Markup(" open") if whole else "",
-            value[:80],
+            isolated(value[:80]),
             number(len(value)),
             shown,
             "" if whole else _more("Show all", address, at, 0),
         )
     if value.startswith(("http://", "https://")):
         return outside(value)
-    return Markup('<span class="text">{}</span>').format(value)
+    return Markup('<span class="text">{}</span>').format(isolated(value))
 
 
 def _more(text: str, address: str, at: str, start: int) -> Markup:
@@ -263,6 +265,19 @@ def _cut(value: Any, longest: int = _MAX_VALUE) -> Any:
     return f"{text[:longest]}…" if len(text) > longest else text
 
 
+def isolated(value: Any) -> Any:
+    """Return text in `<bdi>`, so that it cannot change the direction of the text around it; other values unchanged."""
+    text = _cut(value)
+    if not isinstance(text, str) or isinstance(text, Markup) or text.isascii():
+        return text
+    return Markup("<bdi>{}</bdi>").format(text)
+
+
+def page_url(root: str, path: str, values: Mapping[str, Any]) -> str:
+    """Return the URL of a page."""
+    return f"{root}/{path}?{do_urlencode(values)}"
+
+
 _ENVIRONMENT = Environment(
     loader=PackageLoader("airflow_provider_webdata.ui"),
     autoescape=True,
@@ -270,8 +285,11 @@ _ENVIRONMENT = Environment(
     undefined=StrictUndefined,
     trim_blocks=True,
     lstrip_blocks=True,
+    extensions=[IsolateText],
 )
+_ENVIRONMENT.globals["page_url"] = page_url
 _ENVIRONMENT.filters |= {
+    FILTER: isolated,
     "moment": moment_markup,
     "number": number,
     "outside": outside,

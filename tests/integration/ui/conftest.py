@@ -58,7 +58,7 @@ REJECTED = {
     ],
 }
 """The measurements of rejected results."""
-HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}"
+HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}\u202e"
 """Text of a stranger in any field that comes from outside."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html.parser import HTMLParser
 from typing import Any
 
 import pytest
@@ -113,3 +114,26 @@ def test_hostile_texts_are_escaped(pages: Pages, ids: dict[str, Any]) -> None:
         assert "<script>alert" not in text, path
         assert "&lt;script&gt;alert" in text or path == "/", path
         assert 'href="javascript:' not in text
+        assert outside_of_bdi(text) == [], path
+
+
+def outside_of_bdi(html: str) -> list[str]:
+    """Return the attributes that contain `bdi`, and the texts with a bidirectional mark that no element isolates."""
+    found: list[str] = []
+    open_elements: list[str] = []
+
+    class Parser(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            found.extend(str(value) for _, value in attrs if "<bdi>" in str(value))
+            open_elements.append(tag)
+
+        def handle_endtag(self, tag: str) -> None:
+            while open_elements and open_elements.pop() != tag:
+                pass
+
+        def handle_data(self, data: str) -> None:
+            if "\u202e" in data and not {"bdi", "title", "option", "pre"} & {*open_elements}:
+                found.append(data)
+
+    Parser().feed(html)
+    return found
