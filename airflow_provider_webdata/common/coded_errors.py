@@ -62,9 +62,10 @@ class CodedError(Exception):
             text = f"{text.removesuffix(f' ({self.help_code})').removesuffix('.')}. {self.billed}"
         if not self.help_code:
             return text
+        from airflow_provider_webdata.common.clean_text import cleaned
         from airflow_provider_webdata.common.remedies import sentence, with_ending
 
-        return with_ending(text, self.help_code, self.advice or sentence(self.remedy))
+        return with_ending(text, self.help_code, cleaned(self.advice or sentence(self.remedy)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # An initializer may require more arguments than `args` contains.

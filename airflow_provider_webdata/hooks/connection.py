@@ -13,6 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Kind
 
 log = logger(__name__)
+_log_warning = partial(log.warning, "%s")
 
 CONN_TYPE = "webdata"
 DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
@@ -147,7 +149,7 @@ def _is_script() -> bool:
 
 
 def settings_of(
-    connection: AirflowConnection, warn: Callable[[str], None] = log.warning
+    connection: AirflowConnection, warn: Callable[[str], None] = _log_warning
 ) -> ConnectionSettings:
     """Parse and validate a connection.
 
@@ -180,7 +182,7 @@ def webhook_settings_of(connection: AirflowConnection) -> WebhookSettings:
 
     :raises ConfigurationError: a webhook field is invalid; the message is like that of `settings_of`.
     """
-    return _Reader(connection, log.warning).webhook()
+    return _Reader(connection, _log_warning).webhook()
 
 
 class _Reader:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
+
+from airflow_provider_webdata.common.component_metrics import safe_tags
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
-
-_MAX_TAG = 100
 
 
 def count(name: str, number: float, context: Context, **tags: str) -> None:
@@ -18,7 +17,7 @@ def count(name: str, number: float, context: Context, **tags: str) -> None:
     """
     from airflow.sdk.observability.stats import Stats
 
-    tags = _safe(tags)
+    tags = safe_tags(tags)
     if (ti := context.get("ti")) is not None:
         tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}
     Stats.incr(name, round(number), tags=tags)
@@ -28,12 +27,7 @@ def gauge(name: str, number: float, context: Context, **tags: str) -> None:
     """Set a gauge, tagged with the task."""
     from airflow.sdk.observability.stats import Stats
 
-    tags = _safe(tags)
+    tags = safe_tags(tags)
     if (ti := context.get("ti")) is not None:
         tags = {"dag_id": ti.dag_id, "task_id": ti.task_id, **tags}
     Stats.gauge(name, number, tags=tags)
-
-
-def _safe(tags: dict[str, str]) -> dict[str, str]:
-    """Return tags that cannot end a line of StatsD, which would add other metrics: the service sets some values."""
-    return {name: re.sub(r"[^\w./()!-]+", "_", value)[:_MAX_TAG] for name, value in tags.items()}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 
 from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.common.clean_text import cleaned
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.task_metrics import gauge
 from airflow_provider_webdata.runs.failures import FewCreditsError
@@ -63,5 +64,5 @@ class CreditUsageRun(Run):
             return
         reason = f"{credits_text(left)} credits are left, fewer than {credits_text(needed)} ({rule})"
         if self.task.on_low == "skip":
-            raise AirflowSkipException(reason)
+            raise AirflowSkipException(cleaned(reason))
         raise FewCreditsError(reason)

@@ -148,13 +148,13 @@ class WebDataToolset(AirflowToolset):
             # The journal of a durable run is stored in Airflow's database, and other frameworks may write NaN as JSON.
             return storable(await getattr(tools, name)(**tool_args))
         except InvalidRequestError as error:
-            raise ModelRetry(f"{name}: {cleaned('; '.join(error.problems))}") from None
+            raise ModelRetry(cleaned(f"{name}: {'; '.join(error.problems)}")) from None
         except (AuthenticationError, ConfigurationError, PaymentRequiredError) as error:
             raise self._final(error) from None
         except CallRefusedError as error:
             log.warning("Refused the agent's call of %s for %r: %s", name, _target(tool_args), error.brief())
             if not error.was_sent:
-                raise ToolFailed(f"{name}: {trimmed(error.text())}") from None
+                raise ToolFailed(trimmed(f"{name}: {error.text()}")) from None
             billed = "" if error.credits_used == 0 else ". The scrape is billed"
             problem = f"the final URL of the page is forbidden or unknown{billed}"
             raise ToolFailed(_failure(name, problem, error)) from None
