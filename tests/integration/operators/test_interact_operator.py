@@ -294,6 +294,32 @@ def test_of_several_new_sessions_none_is_closed(connect_to, caplog, monkeypatch)
     assert [request.method for request in server.requests] == ["GET", "POST", "GET"]
 
 
+def test_the_service_forges_no_line_of_the_log(connect_to, caplog):
+    """Neither by the expiry, nor by what the code prints of a page."""
+    forged = "x\n2026-01-01 ERROR forged\x1b[31m"
+    session = {"success": True, "id": "s-1", "cdpUrl": "wss://c.example/", "expiresAt": forged}
+    failed = {"success": True, "exitCode": 1, "error": forged, "stderr": f"{forged}\n  of a page"}
+    server = FaultServer(
+        [
+            answer(body='{"success": true, "sessions": []}'),
+            answer(body=json.dumps(session)),
+            answer(body=json.dumps(failed)),
+            answer(body='{"success": true, "creditsBilled": 2, "sessionDurationMs": 10}'),
+        ]
+    )
+    connect_to(server)
+    try:
+        with pytest.raises(AirflowException) as caught:
+            execute(steps=["x"])
+    finally:
+        server.close()
+    assert "it expires at x 2026-01-01 ERROR forged" in caplog.text
+    assert "\n    of a page" in caplog.text
+    for text in (*caplog.messages, str(caught.value)):
+        assert "\x1b" not in text
+        assert "\n2026" not in text
+
+
 @pytest.mark.parametrize("is_cleared", [False, True])
 def test_a_retry_closes_what_a_crashed_try_left(here, is_cleared):
     """The worker died with the session open: nothing ran after that, not even `finally`."""
