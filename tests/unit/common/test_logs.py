@@ -133,5 +133,5 @@ def test_the_logger_of_a_task_has_the_name_of_airflows() -> None:
 
     with DAG("d", schedule=None):
         task = WebDataScrapeOperator(task_id="t", url="https://a.example/")
-    theirs: Any = task.log
-    assert task_logger(task).name == theirs.bind()._logger.name
+    theirs = task._create_logger_name(type(task), task._log_config_logger_name, task._logger_name)
+    assert task_logger(task).name == theirs
