@@ -26,6 +26,7 @@ def test_no_control_character_remains(text: str) -> None:
     ("given", "line"),
     [
         ("plain  text\n", "plain text"),
+        ("a\u061c\u200e\u202e\u2067b\ufeff", "ab"),
         ("\x1b[1;31mred\x1b[0m \x1b]0;title\x07\x9b2Jthe \x1bcend", "red the end"),
         ("naïve 日本 😀 \u200d", "naïve 日本 😀 \u200d"),
         ("\x1b]0;" + "x" * 300, "0;" + "x" * 300),

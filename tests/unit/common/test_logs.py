@@ -133,5 +133,7 @@ def test_the_logger_of_a_task_has_the_name_of_airflows() -> None:
 
     with DAG("d", schedule=None):
         task = WebDataScrapeOperator(task_id="t", url="https://a.example/")
-    theirs = task._create_logger_name(type(task), task._log_config_logger_name, task._logger_name)
-    assert task_logger(task).name == theirs
+        named = WebDataScrapeOperator(task_id="n", url="https://a.example/", logger_name="mine")
+    module = "airflow_provider_webdata.operators.scrape"
+    assert task_logger(task).name == f"airflow.task.operators.{module}.WebDataScrapeOperator"
+    assert task_logger(named).name == "airflow.task.operators.mine"
