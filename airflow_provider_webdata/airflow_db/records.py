@@ -20,21 +20,18 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from airflow_provider_webdata.airflow_db.tasks import TaskName
 
+def record_of(name: tuple[str, str, str, int]) -> TaskRecord | None:
+    """Return the record of a task instance; None without one, or if it cannot be read.
 
-def record_of(name: TaskName) -> TaskRecord | None:
-    """Return the record of a task instance; None without one, or if it cannot be read."""
+    :param name: its DAG, run, task, and map index.
+    """
     if TaskStateStoreModel is None:
         return None
     table = TaskStateStoreModel
-    statement = select(table.value).where(
-        table.key == KEY,
-        table.dag_id == name.dag_id,
-        table.run_id == name.run_id,
-        table.task_id == name.task_id,
-        table.map_index == name.map_index,
-    )
+    columns = (table.dag_id, table.run_id, table.task_id, table.map_index)
+    matches = (column == value for column, value in zip(columns, name, strict=True))
+    statement = select(table.value).where(table.key == KEY, *matches)
     with create_session() as session:
         value = session.scalar(statement)
     return None if value is None else _read(value)

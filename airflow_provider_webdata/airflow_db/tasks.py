@@ -18,12 +18,15 @@ from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
 from sqlalchemy import String, and_, cast, func, label, or_, select, tuple_
 
+from airflow_provider_webdata.airflow_db.records import record_of
 from airflow_provider_webdata.airflow_db.spent import stored_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from sqlalchemy.orm import Session
+
+    from airflow_provider_webdata.states.task_record import TaskRecord
 
 _TRIGGERS = "airflow_provider_webdata.triggers."
 OPERATOR_PREFIX = "WebData"
@@ -76,6 +79,7 @@ class StoredTask(NamedTuple):
     :param arguments: rendered template fields.
     :param wait: current wait of the task, if any.
     :param pushed: small XComs of the task, by key.
+    :param record: what the task remembers, if it was read.
     """
 
     name: TaskName
@@ -87,6 +91,7 @@ class StoredTask(NamedTuple):
     arguments: dict[str, Any]
     wait: StoredWait | None
     pushed: dict[str, Any]
+    record: TaskRecord | None = None
 
 
 class Happened(NamedTuple):
@@ -139,7 +144,8 @@ def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
             return None
         waiting = _waits(session, _waiting().where(is_task(TaskInstance, name)))
         pushed = pushed_by(session, [name], keys)
-        return stored_task_of(row, waiting[0] if waiting else None, pushed.get(name, {}))
+        stored = stored_task_of(row, waiting[0] if waiting else None, pushed.get(name, {}))
+    return stored._replace(record=record_of(name))
 
 
 def happened_to(name: TaskName) -> list[Happened]:

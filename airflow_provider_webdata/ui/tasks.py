@@ -28,6 +28,7 @@ from airflow_provider_webdata.common.xcom_keys import (
     QUALITY_REJECTED,
 )
 from airflow_provider_webdata.results.files.formats import rejected_url
+from airflow_provider_webdata.states.credits import Credits, report
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.states.shortfalls import Shortfall, shortfalls
 from airflow_provider_webdata.ui.previews import total
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.airflow_db.tasks import Happened
     from airflow_provider_webdata.common.job_kinds import JobKind
+    from airflow_provider_webdata.states.task_record import Started, TaskRecord
 
 WAITS_SHOWN = 50
 """Maximum number of late waits on a page. The trigger arguments of each must be decrypted."""
@@ -60,6 +62,16 @@ _FACTS = (
 """Keys of the XComs that the pages show, in addition to the return value."""
 ATTENTION_KEYS = (*_IDS, INCOMPLETE, FAILURE, "path", QUALITY_REJECTED)
 """Keys of the XComs that say why a task needs a person."""
+_LIVE_STATES = (
+    "running",
+    "deferred",
+    "up_for_retry",
+    "up_for_reschedule",
+    "queued",
+    "scheduled",
+    "restarting",
+    None,
+)
 _DIGITS = 10
 _CODE = re.compile(r"WD-\d{3}")
 # Any task may push an XCom of that name: no command is shown that a shell could read as more than one.
@@ -152,6 +164,7 @@ class TaskSummary:
     :param wait: current wait of the task, if any.
     :param pushed: small XComs of the task, by key.
     :param arguments: rendered arguments of the operator.
+    :param record: what the task remembers, if it was read.
     """
 
     name: TaskName
@@ -167,6 +180,7 @@ class TaskSummary:
     wait: WaitingTask | None = None
     pushed: Mapping[str, Any] = field(default_factory=dict, repr=False)
     arguments: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    record: TaskRecord | None = field(default=None, repr=False)
 
     @property
     def is_ours(self) -> bool:
@@ -175,8 +189,10 @@ class TaskSummary:
 
     @property
     def credits(self) -> float | None:
-        """Credits reported by the task."""
+        """Credits reported by the task, or in its record: Airflow deletes the XComs of each attempt."""
         credits = self.pushed.get("credits")
+        if credits is None and self.record is not None and self.record.credits != Credits():
+            return float(report(self.record.credits)["used"])
         used = credits.get("used") if isinstance(credits, dict) else self.fact("credits_used")
         return used if is_number(used) else None
 
@@ -217,6 +233,15 @@ class TaskSummary:
             len(failed) if isinstance(failed, list) else 0,
             path if isinstance(path, str) else "",
         )
+
+    @property
+    def left(self) -> Started | None:
+        """The job that may still run, because Airflow ended the task without a call to its worker or triggerer."""
+        record = self.record
+        if record is None or record.is_final or self.state in _LIVE_STATES:
+            return None
+        started = record.started if record.phase in ("requested", "known") else None
+        return started if started is not None and started.kind in ALL_JOB_KINDS else None
 
     @property
     def shortfalls(self) -> list[Shortfall]:
@@ -347,6 +372,15 @@ def _check_ids(result: Any) -> dict[str, Any]:
     return {"monitor_id": result["monitorId"], "check_id": result.get("id")}
 
 
+def _recorded_ids(record: TaskRecord | None) -> dict[str, Any]:
+    started = None if record is None else record.started
+    if started is None or started.id is None:
+        return {}
+    return (
+        {"check_id" if started.kind == "check" else "job_id": started.id} if started.kind != "session" else {}
+    )
+
+
 def summary_from(stored: StoredTask) -> TaskSummary:
     """Return the summary of a stored task."""
     name, rendered = stored.name, stored.arguments
@@ -354,7 +388,13 @@ def summary_from(stored: StoredTask) -> TaskSummary:
     conn_id = rendered.get("webdata_conn_id") or (wait.conn_id if wait else None)
     arguments = wait.arguments if wait else {}
     kind = arguments.get("kind") or _KINDS.get(stored.operator or "") or rendered.get("kind")
-    sources = (arguments, stored.pushed, rendered, _check_ids(stored.pushed.get("return_value")))
+    sources = (
+        arguments,
+        stored.pushed,
+        _recorded_ids(stored.record),
+        rendered,
+        _check_ids(stored.pushed.get("return_value")),
+    )
     ids = {key: next((one[key] for one in sources if isinstance(one.get(key), str)), "") for key in _IDS}
     return TaskSummary(
         name,
@@ -370,4 +410,5 @@ def summary_from(stored: StoredTask) -> TaskSummary:
         wait=wait,
         pushed=stored.pushed,
         arguments=rendered,
+        record=stored.record,
     )
