@@ -72,7 +72,7 @@ OPTIONS = {
     ),
     "credit_limit": OptionArgument(
         "float | str | None",
-        "maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt (templated). A "
+        "maximum credits for all attempts until the task is cleared (templated). A "
         "call of a killed attempt counts with its maximum cost. A call whose documented price may exceed the limit or "
         "is unbounded is not sent, and the task fails with WD-034. Default: no limit.",
     ),

@@ -30,8 +30,7 @@ class WebDataJobOperator(WebDataOperator):
     arrived, the task fails with the next step. Clearing the task starts another job. So does a retry with different
     arguments or another account (3.3), which cancels the earlier job with `cancel_on_kill` and logs it.
 
-    The waiting time is wall-clock time from the start of the job. With Airflow's task state store (3.3), it includes
-    retries and resumes; on 3.2, it starts again with each attempt.
+    The waiting time is wall-clock time from the start of the job, and includes retries and resumes.
 
     XCom of a crawl or batch scrape: a mapping with `id`, `status`, `total`, `completed`, `creditsUsed`, `expiresAt`,
     `errors` (`count`, `robots_blocked`, and the first 100 under `pages`; the counts are None if the service does not

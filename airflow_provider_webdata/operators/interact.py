@@ -54,9 +54,9 @@ class WebDataInteractOperator(
     :param profile: browser state to use: `name`, `saveChanges`; changes are saved when the browser is closed.
     :param block_ads: block advertisements. Default: true. This and the next field are not publicly documented.
     :param record_session: record the session; `GET /v2/interact/{sessionId}/replay` returns the recording.
-    :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
-        (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
-        the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
+    :param credit_limit: maximum credits for all attempts until the task is cleared (templated). A call of a killed
+        attempt counts with its maximum cost. A call whose documented price may exceed the limit or is unbounded is not
+        sent, and the task fails with WD-034. Default: no limit.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`. `extra_body` is merged into the request that opens
         the session or, with `scrape_id`, into the request of each step.
     """

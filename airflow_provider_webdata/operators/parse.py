@@ -77,9 +77,9 @@ class WebDataParseOperator(
         Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
-    :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
-        (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
-        the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
+    :param credit_limit: maximum credits for all attempts until the task is cleared (templated). A call of a killed
+        attempt counts with its maximum cost. A call whose documented price may exceed the limit or is unbounded is not
+        sent, and the task fails with WD-034. Default: no limit.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.
     """
 

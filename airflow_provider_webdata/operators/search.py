@@ -79,9 +79,9 @@ class WebDataSearchOperator(
         Default: `keep`.
     :param quality: conditions that the results must meet before they replace those of earlier runs: minimum number of
         results, or `Quality`. Default: no conditions.
-    :param credit_limit: maximum credits for all attempts until the task is cleared. On Airflow 3.2, for each attempt
-        (templated). A call of a killed attempt counts with its maximum cost. A call whose documented price may exceed
-        the limit or is unbounded is not sent, and the task fails with WD-034. Default: no limit.
+    :param credit_limit: maximum credits for all attempts until the task is cleared (templated). A call of a killed
+        attempt counts with its maximum cost. A call whose documented price may exceed the limit or is unbounded is not
+        sent, and the task fails with WD-034. Default: no limit.
     :param returns: `web`, `images`, `news`, `tools`, or `research`: return only this list. `sources` must contain its
         source; for `tools`, this is `alexandria`, or set `domain_tools`; for `research`, `web`.
     :param kwargs: arguments of `WebDataOperator` and `BaseOperator`.

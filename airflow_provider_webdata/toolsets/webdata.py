@@ -74,9 +74,8 @@ class WebDataToolset(AirflowToolset):
     :param webdata_conn_id: id of a connection of type `webdata` (templated).
     :param allowed_domains: host names, including their subdomains, that may be visited. A host listed here may be
         private. None (default): all public hosts.
-    :param max_credits: maximum credits that the toolset may spend in all attempts of the task until it is cleared; on
-        Airflow 3.2, which has no task state store, in each attempt. A call that may exceed the limit at the highest
-        documented price is not sent. None (default): no limit.
+    :param max_credits: maximum credits that the toolset may spend in all attempts of the task until it is cleared. A
+        call that may exceed the limit at the highest documented price is not sent. None (default): no limit.
     :param max_calls: maximum number of billed calls in each attempt. None (default): no limit.
     :raises ArgumentError: an argument is invalid.
     """

@@ -37,9 +37,8 @@ class WebDataRunMonitorOperator(ExistingMonitorOperator):
         `[operators] default_deferrable`. Otherwise, the worker polls.
     :param poll_interval: seconds between polls, or a timedelta, at least 1. While a delivery to the inbox is expected,
         the triggerer polls every 1500 s (60 s with a self-hosted server) in case it is lost. Default: 60.
-    :param wait_timeout: seconds to wait, or a timedelta, more than 0. It is wall-clock time: with Airflow's task state
-        store (3.3), it starts with the first attempt and includes retries and resumes; on 3.2, it starts again with
-        each attempt. Default: 7 days.
+    :param wait_timeout: seconds to wait, or a timedelta, more than 0. It is wall-clock time from the first attempt, and
+        includes retries and resumes. Default: 7 days.
     :param on_failed: what to do with a failed check: `fail`, `accept`, or `wait` for the next one.
     :param on_partial: the same for a check with some page errors.
     :param on_skipped: the same for a skipped check.
