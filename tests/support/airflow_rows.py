@@ -16,16 +16,27 @@ from airflow.models.trigger import Trigger
 from airflow.utils.types import DagRunType
 from sqlalchemy import insert, select
 
+from airflow_provider_webdata.states.task_record import KEY, TaskRecord, stored_form
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    import json
+import json
+from collections.abc import Sequence
 
 START = datetime.now(timezone.utc) - timedelta(minutes=10)
 XCOMS: Any = getattr(airflow_xcom, "XComModelV2", airflow_xcom.XComModel).__table__
 """The table that XComs are written to: from Airflow 3.4 on, each attempt has its own, and `XComModel` only reads."""
 _ENDED = ("success", "failed", "skipped", "up_for_retry")
 TRIGGERS = "airflow_provider_webdata.triggers."
+
+
+try:
+    from airflow.models.task_state_store import TaskStateStoreModel
+except ImportError:  # Airflow 3.2
+    TaskStateStoreModel = None  # type: ignore[assignment, misc]
+
+HAS_STORE = TaskStateStoreModel is not None
 
 
 def add_task(
@@ -43,11 +54,12 @@ def add_task(
     run_id: str = "run",
     after: timedelta = timedelta(),
     logged: Sequence[str] = (),
+    record: TaskRecord | None = None,
 ) -> None:
     """Add a task instance of a DAG run, which begins `after` the start, with its rows in Airflow's tables.
 
     `trigger` is the path of one of our triggers, from its file on, and its arguments. `logged` are states in Airflow's
-    audit log, a minute apart.
+    audit log, a minute apart. `record` is in the task state store, which Airflow 3.2 lacks.
     """
     if session.get(DagBundleModel, "tests") is None:
         session.add(DagBundleModel(name="tests"))
@@ -98,6 +110,10 @@ def add_task(
     if rendered is not None:
         fields = {**attempt_of(names, values["id"]), "rendered_fields": rendered}
         session.execute(insert(RenderedTaskInstanceFields.__table__).values(fields))
+    if record is not None:
+        table = TaskStateStoreModel.__table__
+        stored = {"key": KEY, "value": json.dumps(stored_form(record)), "updated_at": START + after}
+        session.execute(insert(table).values({**names, **stored, "dag_run_id": run.id}))
     for number, event in enumerate(logged):
         log = Log(event, **names, try_number=1)
         log.dttm = START + timedelta(minutes=number)

@@ -14,6 +14,7 @@ from airflow.models.asset import AssetEvent, AssetModel
 from airflow.models.base import Base
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance, uuid7
+from msgspec.structs import replace
 from sqlalchemy import create_engine, insert, select, update
 from sqlalchemy.orm import scoped_session, sessionmaker
 
@@ -27,12 +28,14 @@ from airflow_provider_webdata.airflow_db.tasks import (
     waiting_dags,
 )
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
+from airflow_provider_webdata.states.credits import Credits, Entry
+from airflow_provider_webdata.states.task_record import Started, TaskRecord
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
 from airflow_provider_webdata.ui.pages.task import _description
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
 from airflow_provider_webdata.ui.tasks import late_waits, summary_of
 from tests.integration.commands.test_costs import database, told
-from tests.support.airflow_rows import START, XCOMS, add_task, columns_of
+from tests.support.airflow_rows import HAS_STORE, START, XCOMS, add_task, columns_of
 from tests.support.postgres import Postgres
 
 __all__ = ["database"]
@@ -183,6 +186,59 @@ def test_runs_that_an_event_of_the_inbox_started(database: None) -> None:
         session.commit()
     assert runs_started_by(7, "c-1", received) == [("on_check", "run")]
     assert runs_started_by(7, "c-2", received) == []
+
+
+def of_killed() -> tuple[TaskRecord, TaskRecord]:
+    """Return the records of a task whose job is known, and of one whose request had no answer."""
+    lost = Credits(lost={"/crawl": Entry(round="0", reserved=5, unknown=1)})
+    started = Started(kind="crawl", key="k", id="job-9", sent_at=START)
+    settled = Entry(round="0", by_operation={"crawl": 3}, by_connection={"market": 3})
+    known = TaskRecord(
+        max_tries=0, phase="known", started=started, credits=Credits(settled={"crawl/job-9": settled})
+    )
+    requested = TaskRecord(max_tries=0, phase="requested", started=replace(started, id=None), credits=lost)
+    return known, requested
+
+
+def add_killed(session: Any) -> None:
+    """Add tasks that a user has ended, one before a triggerer had its trigger; Airflow has deleted their XComs."""
+    known, requested = of_killed()
+    crawl: dict[str, Any] = {"operator": "WebDataCrawlOperator", "rendered": OURS}
+    add_task(session, "killed", "known", state="failed", record=known, **crawl)
+    add_task(session, "killed", "requested", state="failed", record=requested, **crawl)
+    final = replace(known, is_final=True, phase="published")
+    # What it has pushed, the record has, too.
+    add_task(session, "killed", "final", record=final, xcoms={"credits": told(crawl=3)}, **crawl)
+    session.commit()
+
+
+def check_killed() -> None:
+    since = START - timedelta(hours=1)
+    sums = {one.key["task_id"]: (one.used, one.unknown) for one in spent("task", since, dag_ids=["killed"])}
+    # Both tasks report one job.
+    assert sums == {"known": (0, 0), "requested": (0, 1), "final": (3, 0)}
+    assert reporting_dags(since) >= {"killed"}
+    left = {}
+    for task_id in ("known", "requested", "final"):
+        summary = summary_of(TaskName("killed", "run", task_id))
+        assert summary is not None
+        left[task_id] = summary.left and summary.left.id
+        assert summary.ids.get("job_id") == (None if task_id == "requested" else "job-9")
+    assert left == {"known": "job-9", "requested": None, "final": None}
+
+
+@pytest.mark.skipif(not HAS_STORE, reason="this Airflow has no task state store")
+def test_tasks_that_were_killed(database: None) -> None:
+    with settings.Session() as session:
+        add_killed(session)
+    check_killed()
+
+
+@pytest.mark.skipif(not HAS_STORE, reason="this Airflow has no task state store")
+def test_tasks_that_were_killed_on_postgresql(on_postgresql: None) -> None:
+    with settings.Session() as session:
+        add_killed(session)
+    check_killed()
 
 
 def test_statements_on_postgresql(on_postgresql: None) -> None:
