@@ -29,7 +29,7 @@ from airflow_provider_webdata.runs.publishing.page_errors import PageErrors
 from airflow_provider_webdata.runs.publishing.step import Results
 from airflow_provider_webdata.runs.request import checked_extra_body, checked_request, valid_request
 from airflow_provider_webdata.runs.wait_run import WaitRun
-from airflow_provider_webdata.states.jobs import JobView, events_to_ask_for, first_few, name_of
+from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, events_to_ask_for, first_few, name_of
 from airflow_provider_webdata.states.outcomes import JobOutcome
 from airflow_provider_webdata.triggers.job import WebDataJobTrigger
 from airflow_provider_webdata.waiting.job_target import JobTarget
@@ -142,8 +142,7 @@ class JobRun(WaitRun[JobOutcome]):
             self.log.warning("Before the task was cleared, it may have started a job, whose cost is unknown")
             return
         kind = checked_kind(started.kind)
-        status = self.result(started.id, kind).settle_lost()
-        if status and JobView.of(kind, started.id, status).is_over:
+        if self.result(started.id, kind).settle_lost().get("status") in TERMINAL_JOB_STATES:
             return
         self.log.warning(
             "Job %s, which the task started before it was cleared, may still run. To cancel it, call "

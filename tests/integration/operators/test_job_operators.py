@@ -24,6 +24,8 @@ from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.runs import outside_handler as kill
 from airflow_provider_webdata.runs.failures import JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
+from airflow_provider_webdata.states.credits import report
+from airflow_provider_webdata.states.task_record import KEY, read_stored
 from tests.support import direct
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
@@ -864,6 +866,38 @@ def test_a_kill_cancels_by_choice(
         task.execute(context_of(TaskInstance()))
     (found,) = service.jobs.values()
     assert (found["status"] == "cancelled", len(service.cancels())) == (cancelled, int(cancelled))
+
+
+def test_the_cost_of_a_killed_task_is_in_its_record(service: JobService) -> None:
+    """Airflow takes no XCom from a task that it ends."""
+    service.ends_after, store = None, StateStore()
+    task, context = job("crawl", deferrable=True), context_of(TaskInstance(), store)
+    with pytest.raises(TaskDeferred):
+        task.execute(context)
+    service.set_all("scraping", creditsUsed=7)
+    run = task._new_run(context_of(TaskInstance(), store))
+    (run._running,) = service.started()
+    run._cancel_killed()
+    record = read_stored(store.get(KEY))
+    assert (record.phase, report(record.credits)["used"]) == ("ended", 7)
+
+
+@pytest.mark.parametrize("runs_on", [True, False])
+def test_a_cleared_task_counts_the_job_that_it_left(
+    service: JobService, log: Callable[[], str], runs_on: bool
+) -> None:
+    """Airflow reports no end by hand before a triggerer has the trigger."""
+    service.ends_after, store = None, StateStore()
+    with pytest.raises(TaskDeferred):
+        job("crawl", deferrable=True).execute(context_of(TaskInstance(), store))
+    service.set_all("scraping" if runs_on else "completed", creditsUsed=7, completed=7)
+    service.ends_after, service.ends_as = 1, ended("crawl")
+    second = TaskInstance(try_number=2, max_tries=1)
+    assert job("crawl").execute(context_of(second, store))["data"] == PAGES
+    left, new = service.started()
+    assert second.xcom["credits"]["by_operation"] == {"crawl": 7 + 2}
+    assert (f"Job {left}, which the task started before it was cleared, may still run" in log()) is runs_on
+    assert (second.xcom["job_id"], service.cancels()) == (new, [])
 
 
 def test_a_kill_in_the_middle_of_a_log_call_cancels(
