@@ -75,6 +75,8 @@ REMEDIES: Mapping[str, str] = {
     "WD-068": "read XCom 'partial', then raise max_credits or request less",
     "WD-069": "check that the database is available, then clear the task, which calls no service",
     "WD-070": "ask the service what became of the request before you clear the task",
+    "WD-071": "let the task retry, or find out whether the job exists before you clear the task",
+    "WD-072": "find out what the service still runs for this task before you clear it",
     "WD-200": "read the service's reason, and correct the request",
     "WD-400": "change the fields that the message names, or extra_body",
     "WD-401": 'check "API Key"',

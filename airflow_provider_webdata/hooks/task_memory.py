@@ -29,7 +29,7 @@ _DEFAULT_WAIT = timedelta(days=7)
 class DamagedRecordError(CodedError, AirflowFailException):
     """The record of earlier attempts cannot be read."""
 
-    help_code = "WD-036"
+    help_code = "WD-072"
 
 
 class TaskMemory:

@@ -95,6 +95,12 @@ class UncertainStartError(CodedError, AirflowFailException):
     help_code = "WD-036"
 
 
+class UnnamedJobError(CodedError, AirflowException):
+    """No delivery names the job yet that an earlier request may have started."""
+
+    help_code = "WD-071"
+
+
 class MonitorMissingError(CodedError, AirflowNotFoundException):
     """The monitor does not exist."""
 

@@ -15,7 +15,7 @@ Seen = Literal["alive", "dead", "expired", "lost"]
 Answer = Literal["lost", "used"]
 """What became of a request of this attempt: it may have started a job; its key has started one before."""
 
-Act = Literal["send", "ask_inbox", "look", "adopt", "replace", "abandon", "refuse", "fail"]
+Act = Literal["send", "ask_inbox", "look", "adopt", "replace", "abandon", "refuse", "wait", "fail"]
 
 
 class Action(msgspec.Struct, frozen=True):
@@ -23,11 +23,11 @@ class Action(msgspec.Struct, frozen=True):
 
     `send`: send the request. `ask_inbox`: ask the inbox for the jobs of the request's key. `look`: read a job's state.
     `adopt`: the job is the task's. `replace`: the job is over without a result; plan another. `abandon`: cancel and
-    count the job of another request; plan another. `refuse`: end the task without a retry. `fail`: raise the error of
-    the last request; a retry may learn more.
+    count the job of another request; plan another. `refuse`: end the task without a retry. `wait`: end the attempt; a
+    retry asks the inbox again. `fail`: raise the error of the last request.
 
     :param job: id of the job that it concerns, if known.
-    :param why: reason of a refusal.
+    :param why: why the outcome is unknown, or the job is refused.
     """
 
     act: Act
@@ -99,11 +99,11 @@ def _of_jobs(jobs: tuple[str, ...], facts: Facts) -> Action:
 
 def _of_unknown_outcome(started: Started, facts: Facts) -> Action:
     """Decide about requests, of this or an earlier attempt, that may have started a job that nothing names."""
-    if facts.answers[-1:] == ("used",):
-        return Action("refuse", why="an earlier request with the same idempotency key started one")
-    if facts.has_key or not facts.bills:
+    is_used = facts.answers[-1:] == ("used",)
+    if (facts.has_key or not facts.bills) and not is_used:
         return Action("send" if len(facts.answers) < 2 else "fail")
-    if facts.answers and started.reports:
-        # The first delivery may arrive later: the next attempt asks the inbox again.
-        return Action("fail")
-    return Action("refuse", why="neither a key nor a delivery names its job")
+    why = "neither a key nor a delivery names its job"
+    if is_used:
+        why = "an earlier request with the same idempotency key started one"
+    # A delivery may arrive later: the next attempt asks the inbox again.
+    return Action("wait" if started.reports else "refuse", why=why)

@@ -59,6 +59,7 @@ UNCODED_RAISES = {
     "results/files/output.py": "a file that is written before it is opened",
     "runs/publishing/publication.py": "a task that does not compare, whose caller does not ask for it",
     "states/check_queue.py": "a moment without a time zone, which no caller makes",
+    "states/task_record.py": "a damaged record, which the task's memory reports",
 }
 """`ValueError` and `TypeError` that no user can cause."""
 

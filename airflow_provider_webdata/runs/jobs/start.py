@@ -22,7 +22,7 @@ from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.task_memory import memory_of
 from airflow_provider_webdata.inbox.reader import InboxUnreachableError
-from airflow_provider_webdata.runs.failures import UncertainStartError, may_have_acted
+from airflow_provider_webdata.runs.failures import UncertainStartError, UnnamedJobError, may_have_acted
 from airflow_provider_webdata.runs.replica import until_found, until_visible
 from airflow_provider_webdata.states.job_decision import Answer, Facts, Seen, decide
 from airflow_provider_webdata.states.jobs import LOST, RESULT_LIFE, JobView, name_of
@@ -166,7 +166,7 @@ class JobStart:
                 self._plan_another()
             case "abandon":
                 self._abandon(started)
-            case "refuse":
+            case "refuse" | "wait":
                 self._refuse(action)
             case "fail":
                 raise self._errors[-1]
@@ -323,10 +323,12 @@ class JobStart:
         is_lost = self._facts.answers[-1:] == ("lost",)
         error = f"{self._errors[-1].brief()}; " if is_lost else ""
         listed = f"The service lists {', '.join(ids)}. " if (ids := self._listed()) else ""
-        raise UncertainStartError(
+        is_repeated = action.act == "wait" and not self._memory.attempt.is_last
+        again = "The next attempt asks the inbox again. " if is_repeated else ""
+        raise (UnnamedJobError if again else UncertainStartError)(
             f"{error}an earlier request may have started a {name_of(self.kind)}, and its outcome cannot be determined: "
             f"{action.why}. The task starts no other job, which would be billed, too. "
-            f"{listed}If {self._server.record} shows the job, get its result with "
+            f"{again}{listed}If {self._server.record} shows the job, get its result with "
             f"WebDataJobSensor(kind={self.kind!r}, job_id=...); otherwise, clear this task to start one"
         )
 

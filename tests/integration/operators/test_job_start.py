@@ -22,7 +22,7 @@ from airflow_provider_webdata.hooks.task_memory import DamagedRecordError, memor
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.inbox.reader import InboxUnreachableError
 from airflow_provider_webdata.runs import replica
-from airflow_provider_webdata.runs.failures import UncertainStartError
+from airflow_provider_webdata.runs.failures import UncertainStartError, UnnamedJobError
 from airflow_provider_webdata.runs.jobs import start as job_start
 from airflow_provider_webdata.runs.jobs.start import JobStart, TaskJob
 from airflow_provider_webdata.runs.managed_webhook import ManagedWebhook
@@ -468,6 +468,34 @@ def test_the_inbox_names_the_job_by_its_key(service: JobService, receiving: Any,
     assert len({body["webhook"]["url"] for body in service.bodies}) == 2
 
 
+@pytest.mark.parametrize("kind", BODIES)
+def test_the_inbox_names_the_job_later(
+    service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """A redeploy ends the worker and the inbox, and the service repeats the delivery after a minute."""
+    task = Task(service, kind)
+    with monkeypatch.context() as patched:
+        patched.setattr(service, "_deliver", lambda *_: None)
+        task.crash()
+    with pytest.raises(UnnamedJobError, match="The next attempt asks the inbox again"):
+        task.start()
+    service._deliver(service.bodies[0]["webhook"], kind, service.started()[0])
+    assert [task.start().job_id] == service.started()
+
+
+def test_no_further_attempt_is_promised_by_the_last_one(
+    service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = Task(service, "agent")
+    task.retries = 1
+    with monkeypatch.context() as patched:
+        patched.setattr(service, "_deliver", lambda *_: None)
+        task.crash()
+        with pytest.raises(UncertainStartError) as raised:
+            task.start()
+    assert "next attempt" not in str(raised.value)
+
+
 @pytest.mark.parametrize("kind", ["batch_scrape", "agent"])
 def test_the_inbox_names_the_job_of_a_lost_answer(service: JobService, receiving: Any, kind: str) -> None:
     service.start_faults = ["lose answer"]
@@ -493,7 +521,7 @@ def test_an_inbox_that_cannot_be_read(
     task.crash()
     if refuses:
         connect(monkeypatch, service, **{**receiving.extra, "webhook_secret": "one-that-it-does-not-know"})
-        with pytest.raises(UncertainStartError):
+        with pytest.raises(UnnamedJobError):
             task.start()
         return
     receiving.stop()

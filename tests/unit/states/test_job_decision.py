@@ -281,6 +281,7 @@ def test_all_short_histories() -> None:
         "replace",
         "abandon",
         "refuse",
+        "wait",
         "fail",
     }
     assert steps["worlds"] > 10_000
