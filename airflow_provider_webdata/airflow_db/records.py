@@ -29,7 +29,7 @@ def record_of(name: tuple[str, str, str, int]) -> TaskRecord | None:
     if TaskStateStoreModel is None:
         return None
     table = TaskStateStoreModel
-    columns = (table.dag_id, table.run_id, table.task_id, table.map_index)
+    columns = (table.dag_id, table.run_id, table.task_id, _map_index(table))
     matches = (column == value for column, value in zip(columns, name, strict=True))
     statement = select(table.value).where(table.key == KEY, *matches)
     with create_session() as session:
@@ -48,17 +48,22 @@ def records_between(since: datetime, until: datetime | None) -> Sequence[tuple[A
     table = TaskStateStoreModel
     statement = (
         select(
-            *(table.dag_id, table.run_id, table.task_id, table.map_index, table.value),
+            *(table.dag_id, table.run_id, table.task_id, _map_index(table).label("map_index"), table.value),
             table.updated_at.label("timestamp"),
         )
         .where(table.key == KEY, table.updated_at >= since)
-        .order_by(table.updated_at, table.task_id, table.map_index)
+        .order_by(table.updated_at, table.task_id, _map_index(table))
     )
     if until is not None:
         statement = statement.where(table.updated_at < until)
     with create_session() as session:
         rows = session.execute(statement).all()
     return [(row, record) for row in rows if (record := _read(row.value)) is not None]
+
+
+def _map_index(table: Any) -> Any:
+    # From Airflow 3.4 on, the index in the region of a loop or of a mapped task.
+    return table.region_index if hasattr(table, "region_index") else table.map_index
 
 
 def _read(value: Any) -> TaskRecord | None:

@@ -19,7 +19,7 @@ from sqlalchemy import String, and_, cast, func, or_, select
 
 from airflow_provider_webdata.airflow_db.records import records_between
 from airflow_provider_webdata.common.xcom_keys import CREDITS
-from airflow_provider_webdata.states.credits import Credits, report
+from airflow_provider_webdata.states.credits import Credits, report, restarted
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -186,7 +186,7 @@ def _reported(
     wanted = wanted.order_by(XComModel.timestamp, XComModel.task_id, XComModel.map_index)
     # A task that was killed has pushed nothing, and Airflow deletes the XComs of each attempt.
     recorded = [
-        (row, _Credits.model_validate(report(record.credits)).model_dump())
+        (row, _Credits.model_validate(report(restarted(record.credits))).model_dump())
         for row, record in records_between(earliest, until)
         if record.credits != Credits()
     ]

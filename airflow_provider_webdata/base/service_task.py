@@ -182,13 +182,18 @@ class ServiceTask(LiteralText, BaseOperator):
         self._run = resolve_name(self._run_path)(self, context)
         return self._run
 
-    def execute_complete(self, context: Context, event: Mapping[str, Any], lacks: Any = None) -> Any:
+    def execute_complete(
+        self, context: Context, event: Mapping[str, Any], lacks: Any = None, record: Any = None
+    ) -> Any:
         """Resume after the wait. See `runs.wait_run.WaitRun.resume`.
 
         :param lacks: XCom `incomplete` before the wait.
+        :param record: the task's record, without a store for it.
         """
         run = self._new_run(context)
         run.is_resumed = True
+        if record is not None:
+            run.memory.carry(record)
         run.shortfalls |= {one.kind: one for one in shortfalls(lacks)}
         return self._finished(lambda: run.resume(event))
 

@@ -104,7 +104,7 @@ class Ledger:
         """Reserve credits for a call before it is sent; return False if too few are left.
 
         What this process reserved under the name is replaced. What an earlier one reserved counts as a call of unknown
-        cost. With a limit, the reservation is stored before this returns.
+        cost. The reservation is stored before this returns, so that a call of a killed attempt counts.
 
         :param name: name of the call, unique among the calls in flight.
         """
@@ -115,7 +115,7 @@ class Ledger:
             if reserved is None:
                 return False
             if limit is None:
-                self._memory.stage(credits=reserved)
+                self._memory.note(credits=reserved)
             else:
                 # If it cannot be stored, the caller does not send the call.
                 self._memory.write(credits=reserved)
@@ -146,9 +146,9 @@ class Ledger:
             return self._credits != before
 
     def forget(self, name: str) -> None:
-        """Drop what was reserved for a call that costs nothing; stored with the next change of the record."""
+        """Drop what was reserved in this round for a call that costs nothing; stored with the next change."""
         with self.lock:
-            self._memory.stage(credits=entries.settle(self._credits, name, self._entry()))
+            self._memory.stage(credits=entries.forget(self._credits, name, self._round, self._name))
 
     def settle(
         self,

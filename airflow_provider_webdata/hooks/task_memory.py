@@ -62,6 +62,18 @@ class TaskMemory:
         if self._stored is not None and self._record.round != self._stored.round:
             self.former = self._stored
 
+    def carried(self) -> Any:
+        """Return the record for the deferral of an attempt without a store."""
+        return stored_form(self._record)
+
+    def carry(self, value: Any) -> None:
+        """Continue from the record of the attempt before its deferral.
+
+        :param value: of `carried`.
+        """
+        attempt = self.attempt
+        self._record = begun(read_stored(value), attempt.max_tries, attempt.retries, attempt.number)
+
     @property
     def record(self) -> TaskRecord:
         """The record, with what was staged."""

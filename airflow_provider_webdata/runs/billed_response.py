@@ -208,11 +208,12 @@ class BilledResponse:
         answer = None if self._is_first_attempt else self._stored()
         self.is_earlier = answer is not None
         if answer is None:
-            answer = call()
+            # Before it is stored: Airflow's timeout may interrupt that.
+            self.answer = answer = call()
             self._store(answer)
         else:
             self._log.info("Reusing the response that an earlier attempt received; it is not billed again")
-        self.answer = answer
+            self.answer = answer
         return answer
 
     def delete(self) -> None:

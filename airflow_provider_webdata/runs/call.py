@@ -177,7 +177,9 @@ class CallRun(Run):
         if billed.is_earlier:
             cost = replace(cost, saved=known_credits(cost.used) or 0)
         call_id = call.execution or billed.call_id
-        self.ledger.settle(cost, self.operation, call=call_id, execution=call.execution, is_stored=False)
+        self.ledger.settle(
+            cost, self.operation, call=call_id, execution=call.execution, is_stored=not billed.is_stored
+        )
         if result.retry is not None:
             # The response has no results to publish, and the next attempt must not find it.
             self.forget()

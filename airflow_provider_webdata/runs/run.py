@@ -89,7 +89,7 @@ class Run:
         self.leftovers: list[Callable[[], None]] = []
         """Deletions of what a retry reuses; see `forget`."""
 
-    @property
+    @cached_property
     def memory(self) -> TaskMemory:
         """What the task remembers of earlier attempts."""
         return memory_of(self.context)
@@ -200,9 +200,6 @@ class Run:
         attempt, most = self.attempt, self.patience
         if attempt.ti is None or (most <= 0 and not isinstance(error, ProcessingContinuesError)):
             return
-        if not (self.memory.is_lasting or self.is_resumed):
-            # Airflow 3.2: the task would start anew, and without the time for which it has waited.
-            return
         if is_unreachable(error) and most == RATE_LIMIT_TIMEOUT_SECONDS:
             most = UNREACHABLE_TIMEOUT_SECONDS
         now = datetime.now(timezone.utc)
@@ -227,6 +224,12 @@ class Run:
                 limit = f"{most:g} s, the limit for a service that cannot be reached"
             problem = f"Waiting since {begin}; waiting until {end} would exceed {limit}"
             reason = error.brief()
+        if not (self.memory.is_lasting or self.is_resumed):
+            # The task would start anew, and without the time for which it has waited.
+            is_over, problem = (
+                True,
+                f"{reason}. Without a task state store, the attempt fails instead of waiting",
+            )
         last = self.execution_deadline
         if last is not None and when.timestamp() > last:
             is_over = True

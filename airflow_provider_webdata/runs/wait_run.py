@@ -175,8 +175,11 @@ class WaitRun(Run, Generic[OutcomeT]):
         timeout = timedelta(seconds=left + TIMEOUT_MARGIN_SECONDS)
         # The resumed task is a new run, whose XCom `incomplete` replaces this one's.
         lacks = xcom_of(self.shortfalls.values())
-        kwargs = {"lacks": lacks} if lacks else None
-        self.memory.note()
+        kwargs: dict[str, Any] = {"lacks": lacks} if lacks else {}
+        if self.memory.is_lasting:
+            self.memory.note()
+        else:
+            kwargs["record"] = self.memory.carried()
         self.task.defer(trigger=trigger, method_name="execute_complete", kwargs=kwargs, timeout=timeout)
         raise AssertionError("unreachable: defer() raises")
 

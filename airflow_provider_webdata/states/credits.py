@@ -87,7 +87,7 @@ def reserve(credits: Credits, name: str, entry: Entry, most: float | None) -> Cr
 
 
 def repeat(credits: Credits, name: str, entry: Entry, call: str) -> Credits | None:
-    """Return the ledger before a call that is billed once is sent again; None if it is not counted yet.
+    """Return the ledger before a repeated call is sent, for which the first one pays; None if it is not counted yet.
 
     :param name: as in `reserve`.
     :param entry: its round and its limit.
@@ -114,6 +114,16 @@ def lose(credits: Credits, name: str, limit: str) -> Credits:
 def release(credits: Credits, name: str, limit: str) -> Credits:
     """Return the ledger without the reservation of a call of this process that cost nothing."""
     return replace(credits, open=_without(credits.open, _key(limit, name)))
+
+
+def forget(credits: Credits, name: str, round: str, limit: str) -> Credits:
+    """Return the ledger without what was reserved in this round for a call that costs nothing."""
+    key = _key(limit, name)
+    left = {
+        part: {one: entry for one, entry in held.items() if one != key or entry.round != round}
+        for part, held in (("open", credits.open), ("lost", credits.lost))
+    }
+    return replace(credits, **left)
 
 
 def settle(credits: Credits, name: str, entry: Entry, call: str | None = None) -> Credits:

@@ -61,8 +61,14 @@ def decide(started: Started | None, facts: Facts) -> Action:
     """
     if started is None:
         return Action("send")
-    if facts.differs and not _is_reachable(started, facts):
-        return _of_another(started, facts)
+    if facts.differs == "request":
+        return Action("abandon", started.id or "")
+    if facts.differs == "account":
+        return _of_another_account(started, facts)
+    return _of_own(started, facts)
+
+
+def _of_own(started: Started, facts: Facts) -> Action:
     if started.id is not None:
         return _of_jobs((started.id,), facts)
     if started.reports and facts.named is None:
@@ -72,14 +78,18 @@ def decide(started: Started | None, facts: Facts) -> Action:
     return _of_unknown_outcome(started, facts)
 
 
-def _is_reachable(started: Started, facts: Facts) -> bool:
-    """Return whether only the API key or the address has changed, so that the job is still this account's."""
-    return facts.differs == "account" and facts.seen.get(started.id or "") in ("alive", "dead")
-
-
-def _of_another(started: Started, facts: Facts) -> Action:
-    if facts.differs == "account" and started.id is not None and started.id not in facts.seen:
-        return Action("look", started.id)
+def _of_another_account(started: Started, facts: Facts) -> Action:
+    """Decide whether only the API key or the address has changed, so that the job is still this account's."""
+    jobs = facts.named or ()
+    if started.id is not None:
+        jobs = (started.id,)
+    elif started.reports and facts.named is None:
+        return Action("ask_inbox")
+    for job in jobs:
+        if job not in facts.seen:
+            return Action("look", job)
+    if any(facts.seen[job] in ("alive", "dead") for job in jobs):
+        return _of_jobs(jobs, facts)
     return Action("abandon", started.id or "")
 
 

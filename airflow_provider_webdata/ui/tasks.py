@@ -28,7 +28,7 @@ from airflow_provider_webdata.common.xcom_keys import (
     QUALITY_REJECTED,
 )
 from airflow_provider_webdata.results.files.formats import rejected_url
-from airflow_provider_webdata.states.credits import Credits, report
+from airflow_provider_webdata.states.credits import Credits, report, restarted
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.states.shortfalls import Shortfall, shortfalls
 from airflow_provider_webdata.ui.previews import total
@@ -192,7 +192,7 @@ class TaskSummary:
         """Credits reported by the task, or in its record: Airflow deletes the XComs of each attempt."""
         credits = self.pushed.get("credits")
         if credits is None and self.record is not None and self.record.credits != Credits():
-            return float(report(self.record.credits)["used"])
+            return float(report(restarted(self.record.credits))["used"])
         used = credits.get("used") if isinstance(credits, dict) else self.fact("credits_used")
         return used if is_number(used) else None
 
@@ -236,7 +236,7 @@ class TaskSummary:
 
     @property
     def left(self) -> Started | None:
-        """The job that may still run, because Airflow ended the task without a call to its worker or triggerer."""
+        """The job that may still run: the task ended, and its record does not say that the job did."""
         record = self.record
         if record is None or record.is_final or self.state in _LIVE_STATES:
             return None

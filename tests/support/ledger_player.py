@@ -250,7 +250,7 @@ class Player:
             # One of both requests is billed, and the task does not know which.
             sent[sent.index(one)] = one._replace(state="lost", cost=cost)
         sent.sort()
-        is_saved = self.limit is not None and not is_counted
+        is_saved = not is_counted
         return state._replace(
             sent=tuple(sent),
             saved=tuple(sent) if is_saved else state.saved,

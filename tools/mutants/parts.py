@@ -62,9 +62,10 @@ PARTS: dict[str, Part] = {
     ),
     "states": Part(("states/*.py",), ("unit/states", "integration/triggers")),
     "runs/jobs/start": Part(
-        ("runs/jobs/lookup.py", "runs/jobs/start.py", "runs/jobs/state.py"),
+        ("runs/jobs/start.py", "states/job_decision.py", "states/task_record.py", "hooks/task_memory.py"),
         (
             "unit/runs/jobs",
+            "unit/states",
             "integration/operators/test_job_start.py",
             "integration/operators/test_credits.py",
         ),

@@ -110,7 +110,6 @@ class IncrementalCrawlRun(JobRun):
     def known_pages(self) -> int:
         """Return the number of listed pages that were not requested."""
         plan = self.memory.record.plan
-        # Airflow 3.2 has no record: no page counts as missing in this run.
         return self.publication.detected.count_listed() if plan is None else plan.listed
 
     def _make_plan(self) -> None:

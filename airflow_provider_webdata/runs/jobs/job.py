@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -358,7 +359,7 @@ class JobRun(WaitRun[JobOutcome]):
             }
             self.defer_until(deadline, WebDataJobTrigger, trigger_kwargs, resumed=resumed)
         target = JobTarget(self.kind, job.job_id, poll_interval, self.log, credit_limit=self._watched_limit)
-        return self._finish(self._at_end(self.wait_here(target, deadline)))
+        return self._finish(self._at_end(self.wait_here(target, deadline, resumed=resumed)))
 
     def _push_over_limit(self) -> None:
         self.push(over_credit_limit=True)
@@ -377,8 +378,10 @@ class JobRun(WaitRun[JobOutcome]):
     def settle_lost(self, outcome: JobOutcome) -> None:
         """Record the cost of a job that failed, was canceled, or timed out."""
         if outcome.status in {"failed", "timeout"}:
-            self.memory.stage(phase="ended")
-            self._stop_reason = self.result(outcome.job_id).settle_lost().get("stopReason")
+            status = self.result(outcome.job_id).settle_lost()
+            self._stop_reason = status.get("stopReason")
+            if status.get("status") in TERMINAL_JOB_STATES:
+                self.memory.stage(phase="ended")
 
     # Cancellation.
 
@@ -464,17 +467,17 @@ class JobRun(WaitRun[JobOutcome]):
             # The signal may interrupt a call of the task's own hook.
             with self.hook.sibling() as hook:
                 done = hook.cancel_job(self.kind, job_id)
-                used = hook.job_status(self.kind, job_id, limit=1).to_wire().get("creditsUsed")
         except WebDataError as error:
             self.log.warning(
                 "Job %s %s: it could not be canceled (%s)", job_id, self._continues, error.brief()
             )
             return
-        # Airflow deletes no record with the attempt, and takes no XCom from a task that it ends.
-        self.memory.stage(phase="ended")
-        self.ledger.credits.settle(self.kind, used, self.kind, call=job_id)
-        self.memory.note()
         self.log.info("Job %s %s", job_id, "was canceled" if done else "ended before it could be canceled")
+        with suppress(WebDataError), self.hook.sibling() as hook:
+            used = hook.job_status(self.kind, job_id, limit=1).to_wire().get("creditsUsed")
+            # Airflow deletes no record with the attempt, and takes no XCom from a task that it ends.
+            self.memory.stage(phase="ended")
+            self.ledger.credits.settle(self.kind, used, self.kind, call=job_id)
 
 
 class _StartCall:

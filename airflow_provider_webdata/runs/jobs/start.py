@@ -216,7 +216,9 @@ class JobStart:
                 self._learn("lost", error)
                 return None
             self.call.settle(None)
-            self._memory.note(started=before.started, phase=before.phase)
+            # A refused repetition does not show what became of the first request.
+            kept = {} if before.started is None else {"credits": before.credits}
+            self._memory.note(started=before.started, phase=before.phase, **kept)
             raise
         # Airflow raises a BaseException on a task timeout.
         except BaseException:

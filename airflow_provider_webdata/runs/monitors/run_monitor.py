@@ -86,7 +86,7 @@ class RunMonitorRun(CheckRun):
     def _start(self, monitor_id: str) -> MonitorCheck:
         known = tuple(sorted(check.id for check in self._checks(monitor_id)))
         started = Started(kind="check", key=new_key(), request=monitor_id, known=known)
-        self.memory.write(started=started, phase="requested")
+        self.memory.write(started=started, phase="requested", wait_since=None, wait_until=None)
         try:
             # A 404 started no check, and may come from a lagging replica.
             check = until_visible(lambda: self.hook.run_monitor(monitor_id), self.task.replica_wait)

@@ -37,7 +37,7 @@ _READS = 8
 class _Answer(TypedDict):
     """The answer of a search.
 
-    :param round: name of the attempt's round that was billed for it.
+    :param round: name of the attempt that was billed for it: its round and its number.
     :param reserved: its highest price, which counts if its cost is unknown.
     :param results: its result items by source.
     """
@@ -97,7 +97,7 @@ class AnswerFiles:
         attempt = Attempt(context)
         self._folder = ResponseFolder(output, attempt)
         self._account = account
-        self._round = str(memory_of(context).record.round)
+        self._round = f"{memory_of(context).record.round}/{attempt.number}"
         self._ledger = ledger
         self._costs: dict[str, _Cost] = {}
         self.delete = self._folder.delete

@@ -135,14 +135,11 @@ async def test_a_call_while_the_hook_closes(service: Service, connect: Any) -> N
 
 
 async def test_waits_share_a_hook(connect: Any) -> None:
-    """All waits share one read of the connection, and one more after their key was refused."""
+    """All waits share one read of the connection."""
     connect("https://api.example", API_KEY)
     shared = Hub.of("webdata_default").connection
     first, *others = await asyncio.gather(*(shared.hook() for _ in range(FIRST_CALLS)))
     assert all(hook is first for hook in others)
-    second, *others = await asyncio.gather(*(shared.renew(first) for _ in range(FIRST_CALLS)))
-    assert second is not first
-    assert all(hook is second for hook in others)
     await shared.close()
 
 

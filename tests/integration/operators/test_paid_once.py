@@ -24,7 +24,8 @@ from airflow_provider_webdata.runs.billed_response import MAX_STORED_BYTES
 from airflow_provider_webdata.runs.failures import UnpublishedResponseError
 from airflow_provider_webdata.runs.publishing.keep_media import KeepMedia
 from airflow_provider_webdata.runs.publishing.publication import Publication
-from airflow_provider_webdata.states.task_record import KEY
+from airflow_provider_webdata.states.credits import report
+from airflow_provider_webdata.states.task_record import KEY, read_stored
 from tests.support.direct import StateStore, TaskInstance, accept, context_of
 from tests.support.fault_server import FaultServer, answer
 from tests.support.service import connection_text
@@ -380,7 +381,7 @@ def test_a_response_that_a_killed_attempt_could_not_keep_is_billed_and_counted_a
     store.values = left
     attempt(task("Map", tmp_path), service, 2, store)
     assert len(service.requests) == 2
-    assert sum(entry["by_operation"]["map"] for entry in store.get(KEY)["credits"]["settled"].values()) == 2
+    assert report(read_stored(store.get(KEY)).credits)["by_operation"] == {"map": 2}
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,12 @@ def ledger(store: StateStore | None, limit: float | None = 10, *, max_tries: int
     return Ledger(context_of(TaskInstance(max_tries=max_tries), store), "market", limit, **more)
 
 
-def test_without_a_limit_nothing_is_stored_before_a_call() -> None:
+def test_a_call_without_a_limit_is_stored_before_it_is_sent() -> None:
+    """A call of a killed attempt may have been billed."""
     store = StateStore()
     made = ledger(store, None)
     assert made.reserve("a", 1e9)
-    assert store.values == {}
+    assert ledger(store).to_wire()["unknown"] == 1
     made.settle("a", 0, "scrape")
     assert made.reserve("b", 1e9)
     made.settle("b", None, "scrape")

@@ -224,6 +224,18 @@ def problem_of(world: World, action: Action) -> str | None:
         job = jobs[action.job]
         if can_read(world, job) and job.health in ("runs", "done"):
             return "it abandons a job of the same request and account"
+    if (
+        action.act == "abandon"
+        and started is not None
+        and started.request == world.request
+        and not started.id
+    ):
+        reported = [job for job in world.jobs if job.key == started.key and job.reported]
+        usable = [job for job in reported if job.health in ("runs", "done") and can_read(world, job)]
+        if started.reports and (
+            world.facts.named is None or any(one.id in world.facts.named for one in usable)
+        ):
+            return "it abandons a job that the inbox may name"
     if action.act == "refuse" and world.has_key and not action.job and "used" not in world.facts.answers:
         return "it refuses although its key would show the outcome"
     if action.act in ("refuse", "fail"):
