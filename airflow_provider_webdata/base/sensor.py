@@ -18,9 +18,10 @@ from airflow.sdk.exceptions import (
 from airflow_provider_webdata.base.failures import reporting_failures
 from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES, ServiceTask
-from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError
+from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError, brief
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.literals import is_literal
+from airflow_provider_webdata.common.logs import task_logger
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 
@@ -132,7 +133,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
             if skip.__cause__ is None and self._run.outcome is None:
                 # The wait timed out, with `soft_fail`.
                 timeout = self._run.late()
-                raise AirflowSkipException(str(timeout)) from timeout
+                raise AirflowSkipException(brief(timeout)) from timeout
             raise
 
     def _get_next_poke_interval(
@@ -166,8 +167,8 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         except AirflowTaskTimeout as late:
             if not self.soft_fail:
                 raise
-            self.log.warning("%s. The task is skipped (soft_fail=True)", late)
-            raise AirflowSkipException(str(late)) from None
+            task_logger(self).warning("%s. The task is skipped (soft_fail=True)", late)
+            raise AirflowSkipException(brief(late)) from None
         except AirflowSkipException as skip:
             cause = skip.__cause__
             if cause is None:
@@ -178,7 +179,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
             ):
                 raise cause from None
             flag = "soft_fail" if self.soft_fail else "never_fail"
-            self.log.warning("%s. The task is skipped (%s=True)", cause, flag)
+            task_logger(self).warning("%s. The task is skipped (%s=True)", cause, flag)
             raise
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+from airflow_provider_webdata.common.clean_text import cleaned
 from airflow_provider_webdata.common.links import error_link
 
 if TYPE_CHECKING:
@@ -158,15 +159,15 @@ def folded(text: str, most: int = MAX_LINE) -> str:
 
 
 def advised(text: str, conn_id: str, remedy: str | None = None) -> str:
-    """Return an error message reported by a trigger, with the next step and the address of its section.
+    """Return an error message reported by a trigger, as clean text, with the next step and the address of its section.
 
-    :param text: a message that ends with a code; any other text is returned unchanged.
+    :param text: a message that ends with a code; any other text gets neither.
     :param remedy: the next step. Default: that of the code.
     """
     if (coded := _CODED.fullmatch(text)) is None:
-        return text
+        return cleaned(text)
     code = coded[2]
-    return with_ending(coded[1], code, advice_for(code, remedy or REMEDIES.get(code, ""), conn_id))
+    return with_ending(cleaned(coded[1]), code, advice_for(code, remedy or REMEDIES.get(code, ""), conn_id))
 
 
 def sentence(text: str) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from airflow_provider_webdata.common.attempt import attempt_of_process
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.xcom_keys import CREDITS
@@ -20,7 +20,7 @@ from airflow_provider_webdata.states.credits import Credits, Entry
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 
 class Ledger:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections import Counter
 from datetime import timedelta
@@ -13,12 +12,13 @@ from msgspec.structs import replace
 
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import CodedError, brief
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.states.task_record import KEY, TaskRecord, begun, read_stored, stored_form
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 RETENTION = timedelta(days=30)
 """Time for which Airflow keeps a record, beside the task's longest wait."""

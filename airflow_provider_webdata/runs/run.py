@@ -176,13 +176,12 @@ class Run:
 
     def fail(self, error: WebDataError) -> NoReturn:
         """Fail the attempt with an error of the service."""
-        # Airflow shows the traceback of an error and of all its causes.
-        error = self.explained(error).with_traceback(None)
         asks_policy = getattr(self.task, "retry_policy", None) is not None
         # A retry would send the same input, even if a policy that does not know our errors allows it.
         if isinstance(error, InvalidRequestError) or (error.verdict == "never" and not asks_policy):
-            raise AirflowFailException(str(error)) from None
-        raise error from None
+            self.refuse(error)
+        # Airflow shows the traceback of an error and of all its causes.
+        raise self.explained(error).with_traceback(None) from None
 
     def refuse(self, problem: str | CodedError) -> NoReturn:
         """Fail the task without a retry.

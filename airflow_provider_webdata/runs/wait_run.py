@@ -14,6 +14,7 @@ from airflow.sdk.exceptions import (
 )
 from msgspec.structs import replace
 
+from airflow_provider_webdata.common.clean_text import cleaned
 from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.hooks.task_metrics import count
@@ -111,9 +112,8 @@ class WaitRun(Run, Generic[OutcomeT]):
             return
         if status == "skip":
             check_id = outcome.check_id if isinstance(outcome, CheckOutcome) else ""
-            raise AirflowSkipException(
-                f"Check {check_id} does not meet the conditions: {text}. The task is skipped (otherwise='skip')"
-            )
+            reason = f"Check {check_id} does not meet the conditions: {text}"
+            raise AirflowSkipException(cleaned(f"{reason}. The task is skipped (otherwise='skip')"))
         if status == "timeout":
             raise self.explained(WaitTimeoutError(text))
         if status == "failed":
@@ -121,10 +121,10 @@ class WaitRun(Run, Generic[OutcomeT]):
             if isinstance(outcome, JobOutcome):
                 self.fail_job(text)
             raise self.explained(CheckFailedError(text))
-        text = advised(text, task.webdata_conn_id, self.remedy_of(outcome))
+        text, remedy = text or f"The wait ended with the unknown status {status}", self.remedy_of(outcome)
         if outcome.verdict == "never":
-            raise AirflowFailException(text)
-        raise AirflowException(text or f"The outcome of the wait has an unknown status: {status}")
+            raise AirflowFailException(advised(text, task.webdata_conn_id, remedy))
+        raise AirflowException(advised(text, task.webdata_conn_id, remedy))
 
     def remedy_of(self, outcome: OutcomeT) -> str | None:  # noqa: ARG002
         """Return the next step after an error of the wait if it is not that of the error's code."""

@@ -10,6 +10,7 @@ from pydantic_core import to_json
 from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.coded_errors import ArgumentError, brief
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page, page_url
 from airflow_provider_webdata.inbox.envelope import parse_body
 from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.inbox.reader import Delivery
     from airflow_provider_webdata.waiting.check_target import FoundCheck
     from airflow_provider_webdata.waiting.streams.stream import Stream
+
+log = logger(__name__)
 
 
 class WebDataWebhookEventTrigger(StreamTrigger):
@@ -160,7 +163,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         )
         decision = self._criteria.decide(check, meaningful=meaningful)
         if decision.outcome != "done":
-            self.log.info("Check %s emits no event: %s.", check.id, decision.reason)
+            log.info("Check %s emits no event: %s.", check.id, decision.reason)
             return None
         # Also values that a database rejects are stored.
         written = to_json(check.to_wire(mask_headers=True), inf_nan_mode="null")
@@ -183,7 +186,7 @@ class WebDataMonitorCheckEventTrigger(StreamTrigger):
         try:
             return await asyncio.shield(Hub.of(self.webdata_conn_id).polls.judge(monitor_id, check_id))
         except WaitFailedError as error:
-            self.log.warning(
+            log.warning(
                 "Could not read whether check %s is meaningful; treating it as meaningful: %s",
                 check_id,
                 brief(error),

@@ -9,6 +9,7 @@ from asgiref.sync import sync_to_async
 
 from airflow_provider_webdata.common.coded_errors import CodedError, brief, traceback_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.states.jobs import name_of
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger
 from airflow_provider_webdata.waiting.hub import Hub
@@ -18,6 +19,8 @@ from airflow_provider_webdata.waiting.policy import JOB_POLL_INTERVAL, poll_seco
 if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.waiting.target import Target
+
+log = logger(__name__)
 
 _CANCELING: set[asyncio.Task[None]] = set()
 
@@ -69,7 +72,7 @@ class WebDataJobTrigger(WaitTrigger):
             checked_kind(self.kind),
             self.job_id,
             poll_seconds(self.poll_interval, JOB_POLL_INTERVAL),
-            self.logger(),
+            log,
             reports=self.reports,
             credit_limit=self.credit_limit,
         )
@@ -92,14 +95,14 @@ class WebDataJobTrigger(WaitTrigger):
         kind = checked_kind(self.kind)
         try:
             if await self._still_waits():
-                self.log.info("Another triggerer has taken over the wait for job %s", self.job_id)
+                log.info("Another triggerer has taken over the wait for job %s", self.job_id)
                 return
             hub = Hub.of(self.webdata_conn_id)
             with hub.mailbox():
                 cancelled = await hub.connection.call(lambda hook: hook.cancel_job(kind, self.job_id))
         except Exception as error:  # noqa: BLE001 - a lookup raises any error
             # If Airflow has canceled `on_kill`, no caller sees the error.
-            self.log.warning(
+            log.warning(
                 "%s %s may continue: it could not be canceled (%s)%s",
                 name_of(kind).capitalize(),
                 self.job_id,
@@ -108,7 +111,7 @@ class WebDataJobTrigger(WaitTrigger):
             )
             return
         what = name_of(kind).capitalize()
-        self.log.info("%s %s %s", what, self.job_id, "was canceled" if cancelled else "had already ended")
+        log.info("%s %s %s", what, self.job_id, "was canceled" if cancelled else "had already ended")
 
     async def _still_waits(self) -> bool:
         """Return whether the task is deferred in Airflow's database and waits for this job; False without a task.

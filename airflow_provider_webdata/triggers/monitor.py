@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.states.check_queue import CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger, start_of_run
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from airflow_provider_webdata.waiting.target import Target
+
+log = logger(__name__)
 
 
 class WebDataMonitorCheckTrigger(WaitTrigger):
@@ -58,4 +61,4 @@ class WebDataMonitorCheckTrigger(WaitTrigger):
         after = self._after() or start_of_run(self.task_instance)
         queue = CheckQueue(CheckCriteria.deserialize(self.criteria), after, self.check_id)
         interval = poll_seconds(self.poll_interval, CHECK_POLL_INTERVAL)
-        return CheckTarget(self.monitor_id, queue, interval, self.logger())
+        return CheckTarget(self.monitor_id, queue, interval, log)

@@ -33,7 +33,7 @@ class ResumeTrigger(BaseTrigger):
 
     async def run(self) -> AsyncIterator[TriggerEvent]:
         """Sleep by the wall clock, then yield the event."""
-        with Announcement(self.logger()) as announcement:
+        with Announcement() as announcement:
             subject = "the time from which the service returns the result"
             announcement.announce(subject, "by the clock", self.when)
             while (left := self.when - time.time()) > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.arguments import as_list
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.triggers.base.wait_trigger import WaitTrigger, start_of_run
 from airflow_provider_webdata.waiting.delivery_target import DeliveryTarget
 
@@ -12,6 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_provider_webdata.waiting.target import Target
+
+log = logger(__name__)
 
 
 class WebDataWebhookTrigger(WaitTrigger):
@@ -55,7 +58,7 @@ class WebDataWebhookTrigger(WaitTrigger):
             since = start_of_run(self.task_instance)
         return DeliveryTarget(
             self.webdata_conn_id,
-            self.logger(),
+            log,
             key=self.key,
             job_id=self.job_id,
             monitor_id=self.monitor_id,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import RateLimitError, WebDataError
 from airflow_provider_webdata.common.coded_errors import CodedError, brief, traceback_of
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.states.answers import is_refusal
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.waiting.mailbox import Notice
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 LOOKUP_SECONDS = 10.0
 """Maximum time of a lookup of a connection that a wait has read before."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.common.coded_errors import brief
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.hooks.once import Once
 from airflow_provider_webdata.inbox.reader import (
     END,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.subscriptions import Subscription
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 LONG_POLL = 25.0
 """Seconds for which the inbox holds a request open while no delivery arrives."""

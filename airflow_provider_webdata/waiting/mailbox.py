@@ -7,8 +7,6 @@ from collections import deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.common.url_secrets import without_secrets
-
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -23,9 +21,8 @@ class Notice:
     is_warning: bool = True
 
     def log_to(self, log: Any) -> None:
-        """Write the notice to the waiting task's log, without the secrets in its URLs."""
-        # The triggerer does not know the task's arguments, so Airflow masks nothing of them there.
-        (log.warning if self.is_warning else log.info)(without_secrets(self.text))
+        """Write the notice to the waiting task's log."""
+        (log.warning if self.is_warning else log.info)("%s", self.text)
 
 
 class WaitFailedError(Exception):

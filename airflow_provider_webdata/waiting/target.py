@@ -11,7 +11,6 @@ import pendulum
 from msgspec.structs import replace
 
 from airflow_provider_webdata.common.coded_errors import brief
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.states import answers
 from airflow_provider_webdata.states.outcomes import OutcomeT
 from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailedError
@@ -167,4 +166,4 @@ def waiting_for(subject: object, how: str, deadline: float | None) -> str:
     until = "without a deadline"
     if deadline is not None:
         until = f"until {pendulum.from_timestamp(int(deadline)).to_iso8601_string()}"
-    return without_secrets(f"Waiting for {subject}, {how}, {until}")
+    return f"Waiting for {subject}, {how}, {until}"

@@ -57,7 +57,7 @@ async def wait(
 async def _begin(hub: Hub, target: Target[Any], deadline: float | None, announce: Announce | None) -> None:
     how = await follow(hub, target)
     if announce is None:
-        target.log.info(waiting_for(target, how, deadline))
+        target.log.info("%s", waiting_for(target, how, deadline))
     else:
         announce(target, how, deadline)
 

@@ -16,12 +16,13 @@ import pytest
 
 from airflow_provider_webdata.common import component_metrics
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.hooks import task_metrics
 from tests.unit.test_error_codes import PACKAGE, coded, exceptions, last_name, made, trees
 
 LOGGERS = {"log", "_log", "logger", "_logger"}
 LEVELS = {"debug", "info", "warning", "error", "exception", "critical", "log"}
-CLEANERS = {"cleaned", "trimmed", "own_lines", "terminal_lines", "terminal_text"}
+CLEANERS = {"advised", "brief", "cleaned", "trimmed", "own_lines", "terminal_lines", "terminal_text"}
 OURS = {"logger", "task_logger"}
 
 TASKS_AND_TRIGGERS = ("base/", "hooks/", "operators/", "sensors/", "transfers/", "triggers/")
@@ -32,32 +33,6 @@ UNCODED = {
     *("AirflowTaskTimeout", "ModelRetry", "SystemExit", "ToolFailed"),
 }
 """Classes of others that users, a terminal, or a model see. `test_error_codes.py` lists all others without a code."""
-
-NOT_CONVERTED = {
-    "base/sensor.py",
-    "common/attempt.py",
-    "hooks/ledger.py",
-    "runs/jobs/results.py",
-    "runs/money/paid_records.py",
-    "runs/run.py",
-    "runs/searches/record_writer.py",
-    "runs/searches/runner.py",
-    "runs/wait_run.py",
-    "toolsets/sources.py",
-    "triggers/base/announcement.py",
-    "triggers/base/wait_trigger.py",
-    "triggers/events.py",
-    "triggers/job.py",
-    "waiting/connection.py",
-    "waiting/inbox_source.py",
-    "waiting/mailbox.py",
-    "waiting/streams/check_stream.py",
-    "waiting/streams/checkpoint.py",
-    "waiting/streams/stream.py",
-    "waiting/streams/webhook_stream.py",
-    "waiting/wait.py",
-}
-"""Modules that still have loggers of others."""
 
 ALLOWED = {
     "commands/command.py: SystemExit": "text of which the terminal's own cleaner escapes control characters",
@@ -94,7 +69,8 @@ def _loggers(tree: ast.AST, module: str) -> Iterator[str]:
             holder = last_name(node.value)
             is_airflows = holder == "self" and module.startswith(TASKS_AND_TRIGGERS)
             if node.attr == "getLogger" or (
-                node.attr == "log" and (is_airflows or holder in {"task", "operator", "hook", "trigger"})
+                node.attr in {"log", "logger"}
+                and (is_airflows or holder in {"task", "operator", "hook", "trigger"})
             ):
                 yield "another logger"
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
@@ -221,15 +197,10 @@ def test_no_text_passes_around_the_cleaners() -> None:
     found = {
         f"{module}: {problem}"
         for file, tree in trees().items()
-        if (module := file.relative_to(PACKAGE).as_posix()) not in NOT_CONVERTED
+        for module in [file.relative_to(PACKAGE).as_posix()]
         for problem in problems(tree, module)
     }
     assert found == set(ALLOWED)
-
-
-def test_the_modules_that_are_not_converted_are_needed() -> None:
-    by_module = {file.relative_to(PACKAGE).as_posix(): tree for file, tree in trees().items()}
-    assert [module for module in NOT_CONVERTED if not problems(by_module[module], module)] == []
 
 
 @pytest.mark.parametrize(
@@ -278,7 +249,8 @@ def test_a_planted_exit_is_found(source: str, problem: str) -> None:
 
 @pytest.mark.parametrize("module", ["base/x.py", "triggers/x.py", "sensors/x.py"])
 def test_the_logger_of_a_task_or_trigger_is_airflows(module: str) -> None:
-    assert problems(ast.parse("self.log.info('x')"), module) == ["another logger"]
+    for source in ("self.log.info('x')", "use(self.logger())"):
+        assert problems(ast.parse(source), module) == ["another logger"]
     assert problems(ast.parse("self.log.info('x')")) == []
 
 
@@ -296,6 +268,7 @@ def test_the_logger_of_a_task_or_trigger_is_airflows(module: str) -> None:
         "try: f()\nexcept TableError as e: raise AirflowFailException(str(e))",
         "raise AirflowFailException(str(self.explained(error)))",
         "raise AirflowSkipException(cleaned(f'{a}: {b}'))",
+        "raise AirflowSkipException(brief(error))",
         "raise ArgumentError(f'url: {url}')",
         "self.push(**summary)",
         "ti.xcom_push(FAILURE, report(error))",
@@ -321,6 +294,15 @@ def test_no_error_has_a_line_a_mark_or_a_secret_from_outside() -> None:
             assert len(text) < 10_000, kind
         assert len(error.text().splitlines()) <= 2, kind
         assert len(str(error).splitlines()) <= 4, kind
+
+
+@pytest.mark.parametrize("code", ["", " (WD-401)"])
+def test_no_error_of_a_trigger_has_a_line_a_mark_or_a_secret_from_outside(code: str) -> None:
+    text = advised(HOSTILE + code, "c")
+    assert "a 2026-01-01 ERROR forged https://user:***@a.example/?token=***" in text
+    assert not re.search(r"hush|[\r\x1b\u202e\u2028]", text)
+    assert len(text) < 10_000
+    assert len(text.splitlines()) == (3 if code else 1)
 
 
 def test_no_class_has_another_way_to_its_text() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,14 +14,13 @@ from airflow_provider_webdata.api.errors import (
     UnsupportedError,
     WebDataError,
     error_text,
-    trimmed,
 )
 from airflow_provider_webdata.api.prices import by_format
 from airflow_provider_webdata.api.servers import missing_part, warning_instead
 from airflow_provider_webdata.common.arguments import number
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.item_urls import url_of, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.common.xcom_keys import MISSING, SKIPPED
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.pages.requested import RequestedPages
@@ -227,7 +227,7 @@ class JobResult:
             if not number or summary.get("status") == "cancelled":
                 return
             errors.missing = number
-            errors.missing_urls = [without_secrets(url) for url in urls[:10]]
+            errors.missing_urls = [*urls[:10]]
             summary[MISSING] = errors.missing
             self._run.lacks("pages_missing", errors.missing, len(requested))
             self._log.warning(
@@ -270,7 +270,7 @@ class JobResult:
             "%s %s: %s; credits used so far: %s",
             name_of(self._kind).capitalize(),
             self._id,
-            trimmed(str(summary.get("status"))),
+            summary.get("status"),
             "unknown" if used is None else used,
         )
         if isinstance(pages := summary.get("completed"), int):
@@ -297,15 +297,15 @@ class JobResult:
         elif excess:
             text = f"{excess}: {errors.first_few()}. The result is published anyway, and is in XCom"
             error = TooManyFailuresError(text)
-        log = self._log.warning if error is None else self._log.error
+        level = logging.WARNING if error is None else logging.ERROR
         for line in errors.groups.lines("page"):
-            log("%s", line)
+            self._log.log(level, "%s", line)
         if lack and self._server.bills:
-            log("The server does not support this call: %s", lack)
+            self._log.log(level, "The server does not support this call: %s", lack)
         if errors.warned:
             self._log.warning(
                 "%d of %d pages have a warning from the service, such as: %s",
-                *(errors.warned, errors.returned, trimmed(errors.first_warning)),
+                *(errors.warned, errors.returned, errors.first_warning),
             )
         if errors.robots_blocked:
             self._log.warning(
@@ -353,13 +353,11 @@ class JobResult:
         pending = summary.get("pendingApproval")
         if not isinstance(pending, dict) or pending.get("resolution"):
             return
-        terms = [
-            trimmed(str(item.get("url"))) for item in pending.get("terms") or () if isinstance(item, dict)
-        ]
+        terms = [str(item.get("url")) for item in pending.get("terms") or () if isinstance(item, dict)]
         self._log.warning(
             "Agent run %s waits for an approval: %s",
             self._id,
-            trimmed(str(pending.get("reason") or "the service gives no reason.")),
+            pending.get("reason") or "the service gives no reason.",
         )
         if terms:
             self._log.warning("An administrator must accept the terms first: %s", ", ".join(terms))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
@@ -24,13 +23,14 @@ from airflow_provider_webdata.api.errors import (
     UnknownHostError,
     WebDataError,
     error_text,
-    trimmed,
 )
 from airflow_provider_webdata.api.prices import SEARCH
 from airflow_provider_webdata.api.retry import SILENT_PAUSE_SECONDS, backoff, is_unreachable, pause_between
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.item_urls import unfetched
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.runs.searches.answer_files import OPERATION, answer_of
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
     Save = Callable[[BatchQuery, Answer, float], None]
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 # Errors that would fail every search.
 _FOR_ALL = (

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections import deque
 from contextvars import Context, copy_context
-from typing import Any
+from functools import partial
 from weakref import WeakKeyDictionary
 
 from airflow_provider_webdata.common.coded_errors import traceback_of
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.waiting.target import waiting_for
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 AT_ONCE, PAUSE = 20, 0.5
 """A burst of `AT_ONCE` lines is logged immediately; further lines follow at intervals of `PAUSE` seconds.
@@ -33,10 +33,9 @@ class Announcement:
     format the line only when they log it.
     """
 
-    __slots__ = ("_context", "_deadline", "_how", "_log", "_subject")
+    __slots__ = ("_context", "_deadline", "_how", "_subject")
 
-    def __init__(self, log: Any) -> None:
-        self._log = log
+    def __init__(self) -> None:
         self._subject: object = None
         self._how = ""
         self._deadline: float | None = None
@@ -57,7 +56,7 @@ class Announcement:
         context, self._context = self._context, None
         if context is None:
             return False
-        context.run(self._log.info, waiting_for(self._subject, self._how, self._deadline))
+        context.run(partial(log.info, "%s", waiting_for(self._subject, self._how, self._deadline)))
         self._subject = None
         return True
 
@@ -67,7 +66,7 @@ class Announcement:
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.log_line()
-        self._context = self._subject = self._log = None
+        self._context = self._subject = None
 
 
 def _log_due(queue: deque[Announcement]) -> None:

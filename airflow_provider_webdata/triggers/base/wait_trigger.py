@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.common.coded_errors import ArgumentError, brief, traceback_of
 from airflow_provider_webdata.common.component_metrics import count, timing
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.states.outcomes import WaitOutcome
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
     from airflow_provider_webdata.waiting.target import Target
+
+log = logger(__name__)
 
 
 class WaitTrigger(BaseTrigger):
@@ -60,7 +63,7 @@ class WaitTrigger(BaseTrigger):
         """Wait and yield one event."""
         began = time.monotonic()
         resumable_at = began + self._hold_back_seconds()
-        with Announcement(self.logger()) as announcement:
+        with Announcement() as announcement:
             try:
                 target = self._target()
                 hub = Hub.of(self.webdata_conn_id)
@@ -68,7 +71,7 @@ class WaitTrigger(BaseTrigger):
             except WebDataError as error:
                 outcome = WaitOutcome(status="error", message=brief(error), verdict=error.verdict)
             except Exception as error:  # noqa: BLE001 - the task gets it
-                self.log.error("The wait ended unexpectedly.%s", traceback_of(error))
+                log.error("The wait ended unexpectedly.%s", traceback_of(error))
                 message = f"{type(error).__name__}: {brief(error)}"
                 outcome = WaitOutcome(status="error", message=message, verdict="unknown")
         tags = {"conn_id": self.webdata_conn_id, "kind": self.kind, "status": outcome.status}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from uuid import UUID
 from airflow.sdk.configuration import conf
 
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.states.check_queue import LATE_CHECKS, CheckQueue
 from airflow_provider_webdata.states.checks import CheckCriteria, finished_at
 from airflow_provider_webdata.waiting.check_target import CheckTarget
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _MARGIN = timedelta(seconds=30)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import logging
 import time
 from typing import Any
 
-log = logging.getLogger(__name__)
+from airflow_provider_webdata.common.logs import logger
+
+log = logger(__name__)
 
 WRITE_INTERVAL = 60.0
 """Seconds between writes without an event. They only reduce the number of items to read again after a restart."""

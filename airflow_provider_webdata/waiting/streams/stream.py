@@ -8,7 +8,6 @@ versions, the watcher runs its stream itself. Watchers share the reader and the 
 from __future__ import annotations
 
 import asyncio
-import logging
 from abc import ABC, abstractmethod
 from contextlib import aclosing
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.common.coded_errors import traceback_of
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.waiting.hub import Hub
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.mailbox import Mailbox
     from airflow_provider_webdata.waiting.streams.checkpoint import Checkpoint
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 MAX_UNACKNOWLEDGED = 256
 """Maximum number of emitted items that are not stored yet: less than Airflow's queue per watcher (1024)."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.inbox.reader import END, CursorAheadError
 from airflow_provider_webdata.waiting.inbox_source import FeedPage
 from airflow_provider_webdata.waiting.mailbox import Notice
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.waiting.hub import Hub
     from airflow_provider_webdata.waiting.mailbox import Mailbox
 
-log = logging.getLogger(__name__)
+log = logger(__name__)
 
 _PAGE_SIZE = 200
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -11,7 +12,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from structlog.testing import capture_logs
 
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.hooks.webhooks import webhook_for
@@ -102,10 +102,26 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW__WORKERS__MIN_HEARTBEAT_INTERVAL", "0")
 
 
+class Lines(logging.Handler):
+    """The lines of a log, as texts with their levels."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: list[dict[str, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.entries.append({"event": record.getMessage(), "log_level": record.levelname.lower()})
+
+
 @pytest.fixture
-def logs() -> Iterator[list[Any]]:
-    with capture_logs() as entries:
-        yield entries
+def logs(caplog: pytest.LogCaptureFixture) -> Iterator[list[Any]]:
+    """What the triggers log, without the log of the hub and of other packages."""
+    name, lines = "airflow_provider_webdata.triggers", Lines()
+    logger = logging.getLogger(name)
+    logger.addHandler(lines)
+    with caplog.at_level(logging.INFO, name):
+        yield lines.entries
+    logger.removeHandler(lines)
 
 
 async def event_of(trigger: Any) -> dict[str, Any]:

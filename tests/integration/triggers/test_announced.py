@@ -8,7 +8,6 @@ import time
 from typing import Any
 
 import pytest
-import structlog
 
 from airflow_provider_webdata.api.errors import RateLimitError
 from airflow_provider_webdata.triggers.base import announcement
@@ -70,7 +69,7 @@ async def test_a_line_that_cannot_be_logged(logs: list[Any]) -> None:
             raise ValueError("no text")
 
     for subject in (Broken(), "the next"):
-        with announcement.Announcement(structlog.get_logger()) as line:
+        with announcement.Announcement() as line:
             line.announce(subject, "polling", None)
     assert announced(logs) == ["Waiting for the next, polling, without a deadline"]
 
