@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from airflow_provider_webdata.common.clean_text import trimmed as trimmed
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.spelling import nearest
 

@@ -18,11 +18,11 @@ from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
     UploadError,
     UploadTooLargeError,
-    trimmed,
 )
 from airflow_provider_webdata.api.exchange import allowed_for, route_options
 from airflow_provider_webdata.api.http_clients import async_http_client, http_client
 from airflow_provider_webdata.api.multipart import MultipartBody
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline, hold_to_deadlines
 from airflow_provider_webdata.common.hosts import (
     HostRefusedError,

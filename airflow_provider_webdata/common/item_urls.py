@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from airflow_provider_webdata.common.arguments import items_of
-from airflow_provider_webdata.common.url_secrets import without_secrets
 
 _SITE_ERROR = 400
 _NOT_FOUND = 404
@@ -93,10 +92,10 @@ def page_problem(metadata: Mapping[str, Any]) -> str:
 
 
 def unfetched(items: Iterable[Any]) -> list[str]:
-    """Return the URL and the error of each search result whose page was not fetched, as text without secrets."""
+    """Return the URL and the error of each search result whose page was not fetched, as text."""
     pages = [(item, item.get("metadata")) for item in items if isinstance(item, Mapping)]
     return [
-        without_secrets(f"{url_of(item)}: {page_problem(metadata)}")
+        f"{url_of(item)}: {page_problem(metadata)}"
         for item, metadata in pages
         if isinstance(metadata, Mapping) and not _has_page(metadata)
     ]

@@ -152,7 +152,7 @@ class FailureGroups:
         reason = trimmed(reason)
         if reason not in self._groups and len(self._groups) >= _MAX_GROUPS:
             reason = "other reasons"
-        group = self._groups.setdefault(reason, [0, trimmed(name)])
+        group = self._groups.setdefault(reason, [0, name])
         group[0] += 1
 
     def lines(self, what: str) -> list[str]:

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 
 from airflow_provider_webdata.api import models
 from airflow_provider_webdata.api.endpoints import JOBS, label_of
-from airflow_provider_webdata.api.errors import WebDataError, trimmed
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text, seconds
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure

@@ -8,7 +8,7 @@ from urllib.parse import urljoin
 
 from airflow_provider_webdata.api import prices
 from airflow_provider_webdata.api.endpoints import MAP, SCRAPE
-from airflow_provider_webdata.api.errors import WebDataError, trimmed
+from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.calls import checked_body
 from airflow_provider_webdata.results.pages.sitemap import (
@@ -131,7 +131,7 @@ class Sitemaps:
             self._log.warning(
                 "%d sitemaps that may have changed were not read, such as %s; raise max_sitemaps (%d)",
                 len(waiting),
-                trimmed(max(waiting, key=waiting.__getitem__)),
+                max(waiting, key=waiting.__getitem__),
                 self._most,
             )
 
@@ -143,12 +143,10 @@ class Sitemaps:
                 raise
             self._log.info(
                 "The sitemap %s could not be read. Its pages are dated only by their last scrape: %s",
-                trimmed(url),
+                url,
                 error.brief(),
             )
             return ""
         if not is_sitemap(text):
-            self._log.info(
-                "%s is not a sitemap, or is compressed, which the service does not support", trimmed(url)
-            )
+            self._log.info("%s is not a sitemap, or is compressed, which the service does not support", url)
         return text

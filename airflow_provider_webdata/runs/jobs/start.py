@@ -16,10 +16,9 @@ from airflow_provider_webdata.api.errors import (
     IdempotencyKeyUsedError,
     NotFoundError,
     WebDataError,
-    trimmed,
 )
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.job_kinds import checked_kind
-from airflow_provider_webdata.common.url_secrets import without_secrets
 from airflow_provider_webdata.hooks.task_memory import memory_of
 from airflow_provider_webdata.inbox.reader import InboxUnreachableError
 from airflow_provider_webdata.runs.failures import UncertainStartError, UnnamedJobError, may_have_acted
@@ -343,7 +342,7 @@ class JobStart:
             self.log.debug("The team's activity could not be read: %s", error.brief())
             return []
         return [
-            f"{item.id} ({trimmed(without_secrets(item.target), 200)})" if item.target else item.id
+            f"{item.id} ({trimmed(item.target, 200)})" if item.target else item.id
             for item in items
             if item.id
         ]
@@ -351,7 +350,7 @@ class JobStart:
     @property
     def _subject(self) -> str:
         """The job's kind, its targets, its limit, and its connection, for the log."""
-        first = trimmed(without_secrets(next(iter(self.call.targets), "")), 200)
+        first = trimmed(next(iter(self.call.targets), ""), 200)
         # The prompt is a target, too, but no URL.
         more = sum(target != self.call.request.get("prompt") for target in self.call.targets) - 1
         limits = {"limit": "limit", "maxCredits": "max_credits"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk.exceptions import AirflowSkipException
 from msgspec.structs import replace
 
-from airflow_provider_webdata.api.errors import NotFoundError, WebDataError, trimmed
+from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.common.arguments import seconds
 from airflow_provider_webdata.common.numbers import credits_text, known_credits
 from airflow_provider_webdata.options import REPLICA_WAIT_SECONDS
@@ -167,7 +167,7 @@ def check_with_pages(
         "Check %s of monitor %s %s (reported by %s)%s",
         check_id,
         monitor_id,
-        trimmed(str(found.get("status") or outcome.check_status)),
+        found.get("status") or outcome.check_status,
         outcome.via,
         _outcome(found, found.get("pages", seen[-1].get("pages")) or ()),
     )
@@ -188,7 +188,7 @@ def _outcome(check: Mapping[str, Any], pages: Sequence[Mapping[str, Any]]) -> st
     if changed:
         text += f" ({first_few(changed, 3)})"
     used = known_credits(check.get("actualCredits"))
-    return trimmed(text) + ("" if used is None else f"; {credits_text(used)} credits")
+    return text + ("" if used is None else f"; {credits_text(used)} credits")
 
 
 def _pages(hook: WebDataHook, monitor_id: str, check_id: str, pages: PagesWanted) -> list[dict[str, Any]]:

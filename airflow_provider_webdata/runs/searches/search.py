@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import error_text, trimmed
+from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.api.models import SearchRequest, SearchResponse
 from airflow_provider_webdata.api.prices import by_format, page_extras, search_price
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
+from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.item_urls import unfetched
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.task_metrics import count
@@ -62,7 +63,7 @@ class SearchRun(CallRun):
             self.log.warning(
                 "returns=%r: the response has no such results, but results in %s",
                 returns,
-                trimmed(", ".join(map(repr, others))),
+                ", ".join(map(repr, others)),
             )
         results = Results(found.get(returns) or [], kind_of_source(returns), summary, inputs)
         return CallResult(results, value=lambda emitted, _: emitted, **counted)
@@ -89,10 +90,10 @@ class SearchRun(CallRun):
             cached.add(item)
         of_cache = f", {cached.count} of them from the service's cache, the oldest {cached.age()}"
         self.log.info(
-            "Search for %s (%s) returned %s%s; credits used: %s",
-            repr(trimmed(request.query)),
-            trimmed(answer.id or "without id"),
-            trimmed(", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results"),
+            "Search for %r (%s) returned %s%s; credits used: %s",
+            request.query,
+            answer.id or "without id",
+            ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
             of_cache if cached.count else "",
             "unknown" if used is None else used,
         )

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.results.changes.items import key_of, page_key
 from airflow_provider_webdata.results.changes.pages import Page
 from airflow_provider_webdata.runs.jobs.plan_calls import Sitemaps
@@ -170,7 +171,7 @@ def one_form(url: str) -> str:
 
 
 HOSTILE = "https://u:pa55word@a.example/\x9b2Jb?token=t0ken123"
-LOG = logging.getLogger("test")
+LOG = logger("test")
 
 
 class Calls:
