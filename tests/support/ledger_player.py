@@ -271,7 +271,7 @@ class Player:
         """Replace the reservation of a call in flight, as before a second request with its idempotency key."""
         call, one = self.calls[place], self._one(state, self.calls[place], "flying")
         assert self.process.ledgers[place].reserve(call.name, PRICE), "a call does not fit beside itself"
-        return state if self.limit is None else self._replaced(state, one, one)
+        return self._replaced(state, one, one)
 
     def _end(self, state: State, place: int) -> State:
         call, ledger, outcome = self.calls[place], self.process.ledgers[place], dict(state.flying)[place]
@@ -288,7 +288,8 @@ class Player:
             after = one and one._replace(state=outcome)
         elif outcome == "free":
             if call.kind == "job":
-                ledger.settle(call.name, 0)
+                ledger.forget(call.name)
+                self.process.record.note()
             else:
                 ledger.settle_failed(call.name, error, 0, _OPERATION, is_repeatable=is_once)
             after = one if one is not None and one.state == "lost" else None
