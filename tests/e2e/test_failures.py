@@ -27,7 +27,6 @@ from webdata_sandbox.control import SandboxControl
 HOUR = 3600
 RIVER, DOCS = "https://river.example/", "https://docs.pipeline.example/"
 FLOODS = f"{RIVER}floods"
-NO_WEBHOOK = {"webhook_url": None, "webhook_secret": None}
 
 
 def test_bad_field_fails_at_once_and_unseen_by_the_service(
@@ -53,7 +52,6 @@ class Victim:
     """A task that is killed while it waits for an answer.
 
     :ivar with_worker: its supervisor dies, too, as with the machine. Otherwise the supervisor reports the death.
-    :ivar extra: of its connection.
     """
 
     dag_id: str
@@ -61,7 +59,6 @@ class Victim:
     hold: str
     conf: dict[str, Any]
     with_worker: bool = False
-    extra: dict[str, Any] | None = None
 
 
 AGENT_PROMPT = f'CALL read_page {{"url": "{FLOODS}"}}\nCALL list_site {{"url": "{RIVER}"}}'
@@ -70,8 +67,8 @@ VICTIMS = {
     "monitor, worker": Victim(
         "e2e_killed_worker", "keep_monitor", "/v2/monitor", {"monitor": "not reported"}, with_worker=True
     ),
-    # The retry finds the job by the crawls under way and the idempotency key; by the inbox; by the inbox.
-    "crawl": Victim("e2e_killed_crawl", "wait", JOB_PATHS["crawl"], {"url": RIVER}, extra=NO_WEBHOOK),
+    # The inbox names the jobs by the keys of their webhooks.
+    "crawl": Victim("e2e_killed_crawl", "wait", JOB_PATHS["crawl"], {"url": RIVER}),
     "batch_scrape": Victim("e2e_killed_batch_scrape", "wait", JOB_PATHS["batch_scrape"], {}),
     "crawl, worker": Victim("e2e_killed_crawl", "wait", JOB_PATHS["crawl"], {"url": DOCS}, with_worker=True),
 }
@@ -124,7 +121,7 @@ def killed(
         for name, victim in VICTIMS.items():
             proxy = opened.enter_context(HoldingProxy(stack.sandbox_url, hold=("POST", victim.hold)))
             connection = f"webdata_held_{name.replace(', ', '_')}"
-            stack.api.add_connection(stack.connection(connection, victim.extra, proxy.url))
+            stack.api.add_connection(stack.connection(connection, None, proxy.url))
             conf = {**victim.conf, "connection": connection}
             found[name] = Killed(start(victim.dag_id, conf), proxy)
         alive = dict(VICTIMS)

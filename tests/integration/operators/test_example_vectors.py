@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import json
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,8 @@ def test_pages_are_embedded_when_they_change(vectors: Vectors) -> None:
     vectors.source = vectors.source.replace(
         "How high is the water at the bridge?", "Which ferry takes bicycles?"
     )
+    # The state counts in seconds, and no page is removed in the second in which it was missed.
+    time.sleep(1)
     last = vectors.run()
     assert last.xcom[embedded] == 0
     assert last.xcom["report.return_value"].splitlines()[1] == f"Ferry {FERRY}"
