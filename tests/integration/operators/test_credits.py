@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import shutil
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import airflow.sdk.execution_time.context
 import pytest
-from airflow.sdk.exceptions import AirflowException
+from airflow.sdk.exceptions import AirflowException, AirflowTaskTimeout
 from airflow.sdk.observability.stats import Stats
 
 from airflow_provider_webdata.api.errors import WebDataError
@@ -24,10 +25,12 @@ from airflow_provider_webdata.operators.map import WebDataMapOperator
 from airflow_provider_webdata.operators.parse import WebDataParseOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
-from airflow_provider_webdata.runs.failures import CreditLimitError
+from airflow_provider_webdata.runs.billed_response import BilledResponse
+from airflow_provider_webdata.runs.failures import CreditLimitError, UnpublishedResponseError
 from airflow_provider_webdata.runs.jobs import start
 from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.money.task_ledger import Cost
+from airflow_provider_webdata.states.task_record import KEY, read_stored
 from tests.support import direct
 from tests.support.direct import KilledError, StateStore, TaskInstance, accept, context_of, killed_in_a_call
 from tests.support.job_service import JobService
@@ -504,6 +507,72 @@ def test_a_job_that_a_killed_attempt_started_and_that_failed_counts_too(
     jobs.ends_as = {"status": "completed", "creditsUsed": 4, "total": 4, "completed": 4, "data": []}
     credits = attempt(crawl(), store, 2, max_tries=5)["credits"]
     assert (credits["by_operation"], credits["unknown"]) == ({"crawl": 7}, 0)
+
+
+def agent() -> WebDataAgentOperator:
+    return WebDataAgentOperator(task_id="t", prompt="p", deferrable=False, poll_interval=1)
+
+
+def test_a_job_of_unknown_outcome_still_counts_after_a_clear(jobs: JobService, connect: Any) -> None:
+    """The advice is to clear the task if the service shows no job of it."""
+    connect(jobs, retry_budget=0)
+    store = StateStore()
+    jobs.start_faults = ["lose answer"]
+    assert attempt(agent(), store, 1)["failed"]
+    jobs.ends_as = {"status": "completed", "creditsUsed": 4, "data": {"a": 1}}
+    credits = attempt(agent(), store, 2, max_tries=4)["credits"]
+    assert (credits["used"], credits["unknown"], len(jobs.started())) == (4, 1, 2)
+
+
+def test_a_refused_repetition_does_not_free_the_first_request(jobs: JobService, connect: Any) -> None:
+    connect(jobs, retry_budget=0)
+    store = StateStore()
+    jobs.start_faults = ["lose answer", (402, {"error": "Insufficient credits"}, {})]
+    one_page = {"proxy": "basic", "parsers": []}
+    crawl = WebDataCrawlOperator(
+        task_id="t", url="https://a.example/", limit=3, scrape_options=one_page, credit_limit=9
+    )
+    assert attempt(crawl, store, 1)["failed"]
+    assert len(jobs.bodies) == 1
+    (lost,) = read_stored(store.get(KEY)).credits.lost.values()
+    assert (lost.reserved, lost.unknown) == (3, 1)
+
+
+def test_a_call_without_a_limit_counts_after_a_kill(here: SandboxServer) -> None:
+    store = StateStore()
+    killed(WebDataSearchOperator(task_id="t", query="river"), store, 1)
+    credits = attempt(WebDataSearchOperator(task_id="t", query="river"), store, 2, max_tries=5)["credits"]
+    assert (credits["used"], credits["unknown"]) == (2, 1)
+
+
+def test_a_response_is_delivered_if_a_timeout_ends_its_storing(
+    here: SandboxServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late(*_: Any) -> None:
+        raise AirflowTaskTimeout("Timeout")
+
+    monkeypatch.setattr(BilledResponse, "_store", late)
+    ti = TaskInstance()
+    with pytest.raises(UnpublishedResponseError):
+        WebDataSearchOperator(task_id="t", query="river").execute(context_of(ti, StateStore()))
+    assert ti.xcom["unpublished"]["data"]["web"]
+
+
+def test_a_batch_whose_folder_is_gone_counts_both_times(here: SandboxServer, tmp_path: Path) -> None:
+    """The next worker has another disk."""
+    store = StateStore()
+
+    def batch() -> WebDataBatchSearchOperator:
+        path = f"{tmp_path}/found.jsonl"
+        return WebDataBatchSearchOperator(
+            task_id="t", queries=["river", "none"], save_to=path, max_concurrency=1
+        )
+
+    first = attempt(undeliverable(batch()), store, 1)
+    for folder in tmp_path.glob("_*"):
+        shutil.rmtree(folder)
+    second = attempt(batch(), store, 2)
+    assert (first["credits"]["used"], second["credits"]["used"]) == (2, 4)
 
 
 def test_what_the_service_does_not_tell_is_unknown(jobs: JobService, connect: Any) -> None:

@@ -765,6 +765,14 @@ def test_pages_that_the_service_lost_are_not_removed(
     assert [batch(PAGES[:1], [urls[1], "htp://x"])["removed"] for _ in range(3)] == [0, 1, 0]
 
 
+def test_a_deferral_carries_the_record_without_a_store(service: JobService) -> None:
+    """Airflow 3.2: what the attempt knew before its deferral."""
+    urls = [page["metadata"]["sourceURL"] for page in PAGES]
+    service.ends_as, service.invalid_urls = ended("batch_scrape"), ["htp://x"]
+    task = job("batch_scrape", urls=[*urls, "htp://x"], deferrable=True)
+    assert direct.run(task, None).xcom["incomplete"] == [{"kind": "urls_invalid", "number": 1, "of": 1}]
+
+
 def test_pages_that_a_job_counts_but_does_not_deliver_are_not_removed(
     service: JobService, tmp_path: Path, log: Callable[[], str]
 ) -> None:
