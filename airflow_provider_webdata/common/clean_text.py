@@ -45,7 +45,7 @@ def trimmed(text: str, limit: int = 500) -> str:
 
 
 def own_lines(texts: Iterable[str], start: str = "\n  ") -> OwnLines:
-    """Return texts, each on a line of its own that begins with `start`, and the text's indentation."""
+    """Return texts, each on a separate line that begins with `start`, and the text's indentation."""
     return OwnLines("".join(f"{start}{' ' * _indentation(text)}{cleaned(text)}" for text in texts))
 
 

@@ -88,7 +88,7 @@ def brief(error: BaseException) -> str:
 
 
 def traceback_of(error: BaseException) -> str:
-    """Return an error's traceback for a log, on lines of its own.
+    """Return an error's traceback for a log, on separate lines.
 
     A foreign error may quote the URL of a secrets backend or a proxy, so its lines are cleaned.
     """

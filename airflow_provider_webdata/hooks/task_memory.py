@@ -1,4 +1,4 @@
-"""What a task remembers: its record in Airflow's task state store, shared by all that an attempt does."""
+"""The memory of a task: its record in Airflow's task state store, shared by all that an attempt does."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ class Declared(NamedTuple):
         return self.is_managed and self.is_answered
 
     def may_change(self, one: Listed) -> bool:
-        """Return whether the task may change a monitor without `adopt`: it is its own, or nobody's."""
+        """Return whether the task may change a monitor without `adopt`: it is its own, or has no mark."""
         if self.here.is_foreign(one) and (one.url is None or one.url != self.url):
             return False
         if self.monitor_id is not None and one.mark is not None:

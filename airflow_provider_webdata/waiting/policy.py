@@ -1,4 +1,4 @@
-"""How often a wait polls the service."""
+"""Intervals at which a wait polls the service."""
 
 from __future__ import annotations
 
