@@ -145,8 +145,10 @@ def test_a_task_is_compared_with_its_last_runs(database: None) -> None:
 
 
 @pytest.fixture
-def on_postgresql(postgres: Postgres, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    engine = create_engine(postgres.create_database("airflow_facts"))
+def on_postgresql(
+    postgres: Postgres, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[None]:
+    engine = create_engine(postgres.create_database(f"facts_{request.function.__name__}"[:60]))
     Base.metadata.create_all(engine)
     sessions = scoped_session(sessionmaker(engine, expire_on_commit=False))
     monkeypatch.setattr(settings, "engine", engine)
