@@ -31,7 +31,7 @@ class Load:
     """Deliveries, readers, and runs in separate threads, until they are stopped.
 
     :ivar runs: ids of the DAG's runs.
-    :ivar urls: pages that the runs' tasks crawl.
+    :ivar urls: pages of the runs' tasks.
     :ivar read: number of times that each delivery was read, by id.
     """
 

@@ -24,6 +24,8 @@ from tests.support.waiting import wait_until
 from webdata_sandbox.control import SandboxControl
 
 DATABASE = "airflow"
+KINDS = ("crawl", "batch_scrape")
+"""Kinds of the tasks' jobs, which are their task ids."""
 CALM = 900.0
 """Maximum seconds until all pending work has ended after the last fault."""
 RUN_PAUSE = 30.0
@@ -198,18 +200,16 @@ def _check_tasks(report: Report, stack: ChaosStack, sandbox: SandboxControl, loa
         (run_id, task)
         for run_id in load.runs
         for task in stack.api.task_instances(DAG, run_id)
-        if task["task_id"] == "crawl"
+        if task["task_id"] in KINDS
     ]
     states = Counter(str(task["state"]) for _, task in tasks)
-    jobs = [job for job in sandbox.jobs("crawl") if job["request"]["url"] in set(load.urls)]
+    jobs = [job for kind in KINDS for job in sandbox.jobs(kind) if _page_of(job) in set(load.urls)]
     report.check("tasks", listed(states), f"{len(load.urls)} success")
     report.lines.append(
         f"tasks by number of attempts: {listed(Counter(str(task['try_number']) for _, task in tasks))}"
     )
     report.check("jobs at the service", len(jobs), len(load.urls))
-    report.check(
-        "  of them for different pages", len({job["request"]["url"] for job in jobs}), len(load.urls)
-    )
+    report.check("  of them for different pages", len({_page_of(job) for job in jobs}), len(load.urls))
     report.check("credits used", sum(job["spent"] for job in jobs), len(load.urls))
     results = [_result(stack, run_id, task) for run_id, task in tasks if task["state"] == "success"]
     report.check(
@@ -217,5 +217,11 @@ def _check_tasks(report: Report, stack: ChaosStack, sandbox: SandboxControl, loa
     )
 
 
+def _page_of(job: dict[str, Any]) -> str:
+    """Return the page of a task's job; the pages of a larger batch are those of no task."""
+    request = job["request"]
+    return str(request["url"] if "url" in request else request["urls"][0])
+
+
 def _result(stack: ChaosStack, run_id: str, task: dict[str, Any]) -> str:
-    return str(stack.api.xcom(DAG, run_id, "crawl", map_index=task["map_index"])["id"])
+    return str(stack.api.xcom(DAG, run_id, task["task_id"], map_index=task["map_index"])["id"])
