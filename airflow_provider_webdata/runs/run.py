@@ -61,7 +61,7 @@ UNREACHABLE_TIMEOUT_SECONDS = 3600.0
 `rate_limit_timeout`."""
 
 MAX_RESCHEDULES = 5
-"""Maximum reschedules of a task while the service processes a document."""
+"""Maximum reschedules of a task while the service processes a document, or without a task state store."""
 
 
 class Run:
@@ -223,12 +223,13 @@ class Run:
                 limit = f"{most:g} s, the limit for a service that cannot be reached"
             problem = f"Waiting since {begin}; waiting until {end} would exceed {limit}"
             reason = error.brief()
-        if not (self.memory.is_lasting or self.is_resumed):
-            # The task would start anew, and without the time for which it has waited.
-            is_over, problem = (
-                True,
-                f"{reason}. Without a task state store, the attempt fails instead of waiting",
-            )
+        has_memory = self.memory.is_lasting or self.is_resumed
+        if not has_memory and (
+            self.memory.record.started is not None or attempt.reschedules >= MAX_RESCHEDULES
+        ):
+            # The task would start its job again, and does not know for how long it has waited.
+            is_over = True
+            problem = f"{reason}. Without a task state store, the attempt fails instead of waiting"
         last = self.execution_deadline
         if last is not None and when.timestamp() > last:
             is_over = True

@@ -98,6 +98,17 @@ def point_to(monkeypatch: pytest.MonkeyPatch, url: str) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text(url, retry_budget=0))
 
 
+@pytest.mark.parametrize(("reschedules", "again"), [(4, True), (5, False)])
+def test_reschedules_are_counted_without_memory(
+    serve: Callable[[Step], None], reschedules: int, again: bool
+) -> None:
+    """Airflow 3.2: nothing was started, so that the task may start anew."""
+    serve(LIMITED)
+    task = WebDataScrapeOperator(task_id="t", url="https://airship.example/")
+    with pytest.raises(AirflowRescheduleException if again else RateLimitError):
+        task.execute(context_of(TaskInstance(), None, task_reschedule_count=reschedules))
+
+
 @pytest.mark.rule("transport")
 def test_a_dead_service_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
     """For one hour without a retry, with growing pauses, as nothing was sent; then the error is the task's."""

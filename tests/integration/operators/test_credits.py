@@ -9,7 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import airflow.sdk.execution_time.context
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowTaskTimeout
 from airflow.sdk.observability.stats import Stats
@@ -32,13 +31,13 @@ from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.states.task_record import KEY, read_stored
 from tests.support import direct
+from tests.support.airflow_versions import NEEDS_MEMORY
 from tests.support.direct import KilledError, StateStore, TaskInstance, accept, context_of, killed_in_a_call
 from tests.support.job_service import JobService
 from tests.support.metrics import recording
 from tests.support.pdf import pdf as pdf_of
 from webdata_sandbox.server import SandboxServer
 
-HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor")
 URL = "https://docs.pipeline.example/"
 BASIC: dict[str, Any] = {"proxy": "basic", "parsers": [{"type": "pdf", "maxPages": 1}]}
 AS_JSON: dict[str, Any] = {**BASIC, "formats": ["markdown", {"type": "json", "prompt": "the title"}]}
@@ -583,7 +582,7 @@ def test_what_the_service_does_not_tell_is_unknown(jobs: JobService, connect: An
     assert (credits["used"], credits["unknown"]) == (0, 1)
 
 
-@pytest.mark.skipif(not HAS_STORE, reason="Airflow 3.2 keeps no task state")
+@NEEDS_MEMORY
 def test_attempts_of_a_real_task(run_dag: Any) -> None:
     """Airflow deletes the XComs of an attempt, and its task state store keeps the account."""
     before = """

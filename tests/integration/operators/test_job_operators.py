@@ -27,6 +27,7 @@ from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.states.credits import report
 from airflow_provider_webdata.states.task_record import KEY, read_stored
 from tests.support import direct
+from tests.support.airflow_versions import NEEDS_MEMORY
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.job_service import RUNNING, JobService
@@ -229,6 +230,7 @@ def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(done: Done, n
     assert f"{text}.\n{advice}\nSee https://" in outcome.log_of(name)
 
 
+@NEEDS_MEMORY
 @pytest.mark.parametrize("name", ["dies_early", "dies_waiting", "dies_reading"])
 def test_a_retry_after_a_crash_returns_the_result_of_the_same_job(done: Done, name: str) -> None:
     outcome, services = done
@@ -267,7 +269,7 @@ def test_too_many_errors_fail_the_task_for_good(done: Done) -> None:
 
 
 @pytest.mark.rule("retry-after")
-@pytest.mark.parametrize("name", ["limited", "limited_after"])
+@pytest.mark.parametrize("name", [pytest.param("limited", marks=NEEDS_MEMORY), "limited_after"])
 def test_rate_limited_while_the_result_is_read(done: Done, name: str) -> None:
     """The task is rescheduled for it, also after it was deferred; nothing is started again."""
     outcome, services = done

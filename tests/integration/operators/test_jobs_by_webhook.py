@@ -13,6 +13,7 @@ from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOp
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from tests.integration.operators.test_job_operators import AT_ONCE, HEAD
 from tests.support import direct
+from tests.support.airflow_versions import NEEDS_MEMORY
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from tests.support.inbox_server import InboxServer
 from tests.support.service import JOB_PATHS
@@ -86,6 +87,7 @@ def test_jobs_of_all_kinds(hear: Runner) -> None:
     assert done.xcom["wait.return_value"]["id"] == done.xcom["started.return_value"]
 
 
+@NEEDS_MEMORY
 def test_a_retry_after_a_crash_returns_the_result_of_the_same_job(hear: Runner) -> None:
     """Between the start and the wait, and while the result is read."""
     crashes = {"crawl": "push", "agent": "result_of"}

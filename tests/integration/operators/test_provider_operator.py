@@ -19,6 +19,7 @@ from airflow_provider_webdata.operators.provider import WebDataProviderOperator
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.states.task_record import KEY
 from tests.support import direct
+from tests.support.airflow_versions import NEEDS_MEMORY
 from tests.support.direct import StateStore, TaskInstance, context_of, killed_in_a_call
 from tests.support.fault_server import FaultServer, answer, reset
 from tests.support.service import SANDBOX_KEY
@@ -234,6 +235,7 @@ def test_a_lost_answer_counts_once_without_a_limit(connect: Callable[..., None])
     assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (1, 0)
 
 
+@NEEDS_MEMORY
 @pytest.mark.rule("provider-request-id")
 def test_a_retry_on_a_real_airflow_gets_the_billed_answer(
     run_dag: Any, sandbox: SandboxServer, connect: Callable[..., None]

@@ -16,6 +16,7 @@ from airflow_provider_webdata.operators.monitor import (
 )
 from airflow_provider_webdata.runs import wait_run
 from tests.support import direct
+from tests.support.airflow_versions import NEEDS_MEMORY
 from tests.support.dag_runner import Airflow, Outcome, connection, dag_runner
 from tests.support.direct import StateStore
 from tests.support.service import NEVER, hourly
@@ -132,6 +133,7 @@ def test_run_and_wait(done: Done, name: str) -> None:
     assert runs(sandbox) == [200] * 2
 
 
+@NEEDS_MEMORY
 @pytest.mark.rule("monitor-run-twice")
 def test_crash_between_run_and_wait(done: Done) -> None:
     """The retry waits for the check that the first try started; no second one is billed."""
@@ -141,7 +143,7 @@ def test_crash_between_run_and_wait(done: Done) -> None:
     assert runs(sandboxes["dies"]) == [200]
 
 
-@pytest.mark.parametrize("name", ["limited_defer", "limited_poll"])
+@pytest.mark.parametrize("name", ["limited_defer", pytest.param("limited_poll", marks=NEEDS_MEMORY)])
 def test_a_refusal_while_the_check_is_read(done: Done, name: str) -> None:
     """The task comes back; the check is not started again."""
     outcome, _, sandboxes = done
