@@ -12,7 +12,12 @@ from typing import Any
 import pytest
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, TaskDeferred
 
-from airflow_provider_webdata.api.errors import CertificateRefusedError, TransportError, UnknownHostError
+from airflow_provider_webdata.api.errors import (
+    CertificateRefusedError,
+    RateLimitError,
+    TransportError,
+    UnknownHostError,
+)
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
 from airflow_provider_webdata.sensors.job import WebDataJobSensor

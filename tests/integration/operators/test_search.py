@@ -16,6 +16,7 @@ from airflow_provider_webdata.operators.batch_search import WebDataBatchSearchOp
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.policies.retry import POLICIES_RESCHEDULE
 from tests.support import direct
+from tests.support.airflow_versions import NEEDS_MEMORY
 from tests.support.dag_runner import Airflow, Outcome, dag_runner
 from tests.support.direct import TaskInstance, context_of, postponed
 from tests.support.fault_server import FaultServer, answer
@@ -238,6 +239,7 @@ def test_a_named_wait_reschedules(done: Done) -> None:
     assert len(servers["later"].requests) == 2
 
 
+@NEEDS_MEMORY
 def test_rescheduling_ends_with_the_refusal(done: Done) -> None:
     outcome, _, servers = done
     assert outcome.state("bounded") == "failed"
