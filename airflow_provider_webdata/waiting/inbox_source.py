@@ -190,7 +190,9 @@ class InboxSource:
                 cursor = (await self._ask(lambda reader: reader.feed(END))).cursor
                 self._following.set()
             after = cursor
-            page = await self._ask(lambda reader: reader.feed(after, LONG_POLL))
+            # After an outage the first request returns immediately, so that the waits learn of its end.
+            hold = LONG_POLL if self.backoff.notice is None else 0
+            page = await self._ask(lambda reader: reader.feed(after, hold))
         except CursorAheadError as error:
             log.warning("%s: %s; searching all deliveries again", self._name, error.brief())
             for subscription in self.subscriptions:
