@@ -203,6 +203,7 @@ class ServiceTask(LiteralText, BaseOperator):
         Records that the attempt has ended, unless Airflow may run the task again.
         """
         run = self._run
+        memory = run.memory
         try:
             result = run.storable(work())
             # Airflow fails a task that returns another value.
@@ -211,11 +212,11 @@ class ServiceTask(LiteralText, BaseOperator):
             run.refuse_unmappable(result)
         except Exception as error:
             if isinstance(error, _FINAL) or getattr(error, "verdict", None) == "never":
-                run.memory.end(published=False)
+                memory.end(published=False)
             else:
-                run.memory.note()
+                memory.note()
             raise
-        run.memory.end(published=True)
+        memory.end(published=True)
         return result
 
     def on_kill(self) -> None:

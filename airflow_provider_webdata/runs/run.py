@@ -30,7 +30,7 @@ from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.common.storable import storable
 from airflow_provider_webdata.common.worker_exit import seconds_until_resumable
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE, PREVIEW, SCALARS
-from airflow_provider_webdata.hooks.task_memory import memory_of
+from airflow_provider_webdata.hooks.task_memory import DamagedRecordError, memory_of
 from airflow_provider_webdata.options import RATE_LIMIT_TIMEOUT_SECONDS
 from airflow_provider_webdata.results.errors import OutputError
 from airflow_provider_webdata.results.tables.errors import TableError
@@ -91,8 +91,14 @@ class Run:
 
     @cached_property
     def memory(self) -> TaskMemory:
-        """What the task remembers of earlier attempts."""
-        return memory_of(self.context)
+        """What the task remembers of earlier attempts.
+
+        :raises DamagedRecordError: the stored record is damaged.
+        """
+        try:
+            return memory_of(self.context)
+        except DamagedRecordError as damage:
+            raise self.explained(damage) from None
 
     def read_urls(self, otherwise: str = "") -> None:
         """Replace `url` and `urls` by the URLs in another task's results file.

@@ -17,6 +17,7 @@ from airflow.sdk.exceptions import AirflowFailException, TaskDeferralError, Task
 
 from airflow_provider_webdata.api.models import CrawlRequest
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.hooks.task_memory import DamagedRecordError
 from airflow_provider_webdata.operators.agent import WebDataAgentOperator
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
@@ -297,7 +298,7 @@ def test_the_sensor_returns_the_result_of_a_job_that_an_operator_started(done: D
     assert outcome.xcom["sensor.return_value"]["data"] == PAGES
 
 
-@pytest.mark.skipif(not HAS_RETRY_POLICIES, reason="Airflow 3.2 keeps no state of a task")
+@NEEDS_MEMORY
 def test_the_waiting_time_includes_earlier_attempts(done: Done) -> None:
     outcome, services = done
     assert "the worker dies here" in outcome.log_of("dies_late")
@@ -940,3 +941,12 @@ def test_a_request_is_validated_once_and_once_with_its_bound(
     )
     assert task.execute(context_of(TaskInstance(), StateStore()))["status"] == "completed"
     assert len(validated) == 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_damaged_record_names_the_connection(service: JobService, kind: str) -> None:
+    store = StateStore()
+    store.set(KEY, {"phase": "known"})
+    with pytest.raises(DamagedRecordError, match=r"Connection 'webdata_default'.*WD-072"):
+        job(kind).execute(context_of(TaskInstance(), store))
+    assert service.requests == []
