@@ -37,13 +37,13 @@ _READS = 8
 class _Answer(TypedDict):
     """The answer of a search.
 
-    :param round: name of the attempt that was billed for it: its round and its number.
+    :param attempt: the attempt that was billed for it: its round and its number.
     :param reserved: its highest price, which counts if its cost is unknown.
     :param results: its result items by source.
     """
 
     query: str
-    round: str
+    attempt: str
     reserved: Credits
     creditsUsed: Credits | None
     results: dict[Any, list[dict[Any, Any]]]
@@ -56,14 +56,14 @@ class _AmbiguousCall(TypedDict):
     """
 
     query: str
-    round: str
+    attempt: str
     reserved: Credits
     ambiguous: str
 
 
 @dataclass(frozen=True)
 class _Cost:
-    round: str
+    attempt: str
     used: float | None
     reserved: float
 
@@ -97,7 +97,7 @@ class AnswerFiles:
         attempt = Attempt(context)
         self._folder = ResponseFolder(output, attempt)
         self._account = account
-        self._round = f"{memory_of(context).record.round}/{attempt.number}"
+        self._attempt = f"{memory_of(context).record.round}/{attempt.number}"
         self._ledger = ledger
         self._costs: dict[str, _Cost] = {}
         self.delete = self._folder.delete
@@ -120,7 +120,7 @@ class AnswerFiles:
         :param answer: of `answer_of`, or with the error of a call of unknown outcome as `ambiguous`.
         :param reserved: the highest price of the search.
         """
-        answer = {**answer, "query": query.text, "round": self._round, "reserved": reserved}
+        answer = {**answer, "query": query.text, "attempt": self._attempt, "reserved": reserved}
         name = self._digest(query.key)
         # A search is answered once, but each of its calls may have been billed.
         name += f".{secrets.token_hex(4)}{_AMBIGUOUS_SUFFIX}" if "ambiguous" in answer else _SUFFIX
@@ -138,8 +138,8 @@ class AnswerFiles:
 
     def report(self) -> None:
         """Enter in the ledger what the files cost. Entering it again, also by a later attempt, changes nothing."""
-        for name in dict.fromkeys(cost.round for cost in self._costs.values()):
-            costs = [cost for cost in self._costs.values() if cost.round == name]
+        for name in dict.fromkeys(cost.attempt for cost in self._costs.values()):
+            costs = [cost for cost in self._costs.values() if cost.attempt == name]
             used = sum(cost.used for cost in costs if cost.used is not None)
             unknown = [cost.reserved for cost in costs if cost.used is None]
             if used:
@@ -151,7 +151,7 @@ class AnswerFiles:
                 )
 
     def _cost(self, answer: Answer) -> _Cost:
-        return _Cost(answer["round"], self._ledger.cost(answer.get("creditsUsed")), answer["reserved"])
+        return _Cost(answer["attempt"], self._ledger.cost(answer.get("creditsUsed")), answer["reserved"])
 
     def _digest(self, key: str) -> str:
         return digest_of(key, self._account)
