@@ -36,8 +36,6 @@ try:
 except ImportError:  # Airflow 3.2
     TaskStateStoreModel = None  # type: ignore[assignment, misc]
 
-HAS_STORE = TaskStateStoreModel is not None
-
 
 def add_task(
     session: Any,

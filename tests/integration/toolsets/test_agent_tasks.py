@@ -7,17 +7,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import airflow.sdk.execution_time.context
 import pytest
 
 from airflow_provider_webdata.airflow_db.spent import _credits
 from tests.integration.toolsets.test_web_tools import FLOODS, call
+from tests.support.airflow_versions import HAS_STORE
 from tests.support.dag_runner import Airflow, Outcome, connection
 from tests.support.service import SANDBOX_KEY
 from webdata_sandbox.server import SandboxServer
 
 ROOT = Path(__file__).parents[3]
-HAS_STORE = hasattr(airflow.sdk.execution_time.context, "TaskStateStoreAccessor")
 START = "https://river.example/start"
 SALMON = "https://river.example/salmon"
 TEMPTATIONS = [

@@ -35,7 +35,8 @@ from airflow_provider_webdata.ui.pages.task import _description
 from airflow_provider_webdata.ui.quality import KEYS, quality_of
 from airflow_provider_webdata.ui.tasks import late_waits, summary_of
 from tests.integration.commands.test_costs import database, told
-from tests.support.airflow_rows import HAS_STORE, START, XCOMS, add_task, columns_of
+from tests.support.airflow_rows import START, XCOMS, add_task, columns_of
+from tests.support.airflow_versions import NEEDS_MEMORY
 from tests.support.postgres import Postgres
 
 __all__ = ["database"]
@@ -229,14 +230,14 @@ def check_killed() -> None:
     assert left == {"known": "job-9", "requested": None, "final": None}
 
 
-@pytest.mark.skipif(not HAS_STORE, reason="this Airflow has no task state store")
+@NEEDS_MEMORY
 def test_tasks_that_were_killed(database: None) -> None:
     with settings.Session() as session:
         add_killed(session)
     check_killed()
 
 
-@pytest.mark.skipif(not HAS_STORE, reason="this Airflow has no task state store")
+@NEEDS_MEMORY
 def test_tasks_that_were_killed_on_postgresql(on_postgresql: None) -> None:
     with settings.Session() as session:
         add_killed(session)
