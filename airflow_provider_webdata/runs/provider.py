@@ -134,7 +134,7 @@ class ProviderRun(CallRun):
     def _request_id(self, request: ProviderRequest, extra_body: Mapping[str, Any] | None) -> str:
         sent = json.dumps([request.to_wire(), extra_body], sort_keys=True)
         digest = hashlib.sha256(sent.encode()).hexdigest()
-        started = self.memory.record.started
+        started = self.memory.record.started_as("provider")
         if started is None or started.request != digest:
             started = Started(kind="provider", key=new_key(), request=digest)
             self.memory.write(started=started, phase="requested")

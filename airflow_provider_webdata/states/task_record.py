@@ -28,9 +28,9 @@ is known. `ended`: it is over, and its cost is counted. `published`: so are its 
 
 
 class Started(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The job, check, or browser session that a task starts.
+    """The job, check, browser session, or calls of data providers that a task starts.
 
-    :param kind: kind of the job, `check`, or `session`.
+    :param kind: kind of the job, `check`, `session`, or `provider` for calls of data providers.
     :param key: random text that identifies the request: its idempotency key, and the key of its webhook.
     :param request: digest of the request; of a check, the id of its monitor.
     :param account: name of the billed account.
@@ -129,6 +129,10 @@ class TaskRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     postponed_at: Moment | None = None
     credits: Credits = Credits()
     sources: dict[str, Source] = {}
+
+    def started_as(self, *kinds: str) -> Started | None:
+        """Return what the task started, if it is of these kinds; an edited task may have another operator now."""
+        return self.started if self.started is not None and self.started.kind in kinds else None
 
 
 def is_same_round(record: TaskRecord, max_tries: int, retries: int, number: int) -> bool:

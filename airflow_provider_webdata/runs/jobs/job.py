@@ -16,7 +16,7 @@ from airflow_provider_webdata.api.errors import WebDataError
 from airflow_provider_webdata.api.prices import page_extras
 from airflow_provider_webdata.common.arguments import checked_text, seconds
 from airflow_provider_webdata.common.clean_text import trimmed
-from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS, checked_kind
 from airflow_provider_webdata.common.numbers import credits_text
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure
 from airflow_provider_webdata.hooks.calls import body_for
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
     from airflow_provider_webdata.runs.jobs.start import TaskJob
+    from airflow_provider_webdata.states.task_record import Started
 
 JOB_WAIT_SECONDS = 86400.0
 _INVALID_URLS = "invalid_urls"
@@ -208,7 +209,7 @@ class JobRun(WaitRun[JobOutcome]):
 
         :param error: Airflow's; raised unless the attempt is the last one, or Airflow's timeout has passed.
         """
-        started = self.memory.record.started
+        started = self._started
         ends = isinstance(error, TaskDeferralTimeout) or self.attempt.is_last
         if started is None or started.id is None or not ends:
             raise error
@@ -242,7 +243,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def _stop(self, job_id: str, used: float) -> None:
         """Cancel a job that exceeds the task's credit limit; its pages so far are the result."""
-        if (started := self.memory.record.started) is not None:
+        if (started := self._started) is not None:
             self.memory.note(started=replace(started, stopped=True))
         try:
             stopped = self.hook.cancel_job(self.kind, job_id)
@@ -277,7 +278,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def dropped_urls(self) -> list[str]:
         """Return the URLs that the service did not accept."""
-        started = self.memory.record.started
+        started = self._started
         return [] if started is None else [url for url in started.invalid_urls if isinstance(url, str)]
 
     def result(self, job_id: str, kind: JobKind | None = None) -> JobResult:
@@ -295,8 +296,12 @@ class JobRun(WaitRun[JobOutcome]):
         )
 
     @property
+    def _started(self) -> Started | None:
+        return self.memory.record.started_as(*ALL_JOB_KINDS)
+
+    @property
     def _is_of_earlier_attempt(self) -> bool:
-        started = self.memory.record.started
+        started = self._started
         return started is not None and started.attempt < self.attempt.number
 
     @property
@@ -397,7 +402,7 @@ class JobRun(WaitRun[JobOutcome]):
             return self._at_timeout(outcome)
         if not outcome.job_id:
             # The trigger failed before it knew the job.
-            if (started := self.memory.record.started) is None or started.id is None:
+            if (started := self._started) is None or started.id is None:
                 return outcome
             outcome = replace(outcome, kind=checked_kind(started.kind), job_id=started.id)
         last = self._at_timeout(replace(outcome, status="timeout"))

@@ -18,7 +18,7 @@ from airflow_provider_webdata.api.errors import (
     WebDataError,
 )
 from airflow_provider_webdata.common.clean_text import trimmed
-from airflow_provider_webdata.common.job_kinds import checked_kind
+from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS, checked_kind
 from airflow_provider_webdata.hooks.task_memory import memory_of
 from airflow_provider_webdata.inbox.reader import InboxUnreachableError
 from airflow_provider_webdata.runs.failures import UncertainStartError, UnnamedJobError, may_have_acted
@@ -173,7 +173,7 @@ class JobStart:
 
     @property
     def _started(self) -> Started | None:
-        return self._memory.record.started
+        return self._memory.record.started_as(*ALL_JOB_KINDS)
 
     def _difference(self) -> Any:
         started = self._started
@@ -183,10 +183,10 @@ class JobStart:
 
     def _send(self) -> TaskJob | None:
         """Send the request; return None if its outcome is unknown."""
-        before = self._memory.record
-        started = before.started or Started(kind=self.kind, key=new_key(), request=self._digest)
+        before, earlier = self._memory.record, self._started
+        started = earlier or Started(kind=self.kind, key=new_key(), request=self._digest)
         webhook = self.call.webhook.new(started.key)
-        if before.started is not None:
+        if earlier is not None:
             self._warn_of_repetition()
         started = replace(
             started,
@@ -216,7 +216,7 @@ class JobStart:
                 return None
             self.call.settle(None)
             # A refused repetition does not show what became of the first request.
-            kept = {} if before.started is None else {"credits": before.credits}
+            kept = {} if earlier is None else {"credits": before.credits}
             self._memory.note(started=before.started, phase=before.phase, **kept)
             raise
         # Airflow raises a BaseException on a task timeout.

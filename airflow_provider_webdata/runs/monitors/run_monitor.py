@@ -52,7 +52,7 @@ class RunMonitorRun(CheckRun):
         return monitor.id
 
     def _started_before(self, monitor_id: str) -> MonitorCheck | None:
-        started = self.memory.record.started
+        started = self.memory.record.started_as("check")
         if started is None:
             return None
         if started.request != monitor_id:
@@ -72,7 +72,7 @@ class RunMonitorRun(CheckRun):
 
     def _own_check(self, monitor_id: str) -> MonitorCheck | None:
         """Return the check that a request of unknown outcome started, or None."""
-        started = self.memory.record.started
+        started = self.memory.record.started_as("check")
         known = () if started is None else started.known
         own = (
             check for check in self._checks(monitor_id) if check.trigger == "manual" and check.id not in known

@@ -112,7 +112,9 @@ class SessionBrowser:
         """Close the session that an earlier attempt left open, even if its id is unknown; return its cost by id."""
         # The session of a killed attempt bills on after the task is cleared.
         former = self._memory.former
-        started = self._memory.record.started or (None if former is None else former.started)
+        started = self._memory.record.started_as("session")
+        if started is None and former is not None:
+            started = former.started_as("session")
         if started is None:
             return {}
         session_id, closed = started.id, None

@@ -13,9 +13,11 @@ from airflow_provider_webdata.api.errors import NotFoundError, WebDataError
 from airflow_provider_webdata.api.models import InteractRequest
 from airflow_provider_webdata.hooks.task_memory import TaskMemory
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.interact import WebDataInteractOperator
+from airflow_provider_webdata.operators.monitor.run import WebDataRunMonitorOperator
 from airflow_provider_webdata.runs.pages.browser import SessionBrowser
-from airflow_provider_webdata.states.task_record import KEY
+from airflow_provider_webdata.states.task_record import KEY, Started, new_key
 from tests.support import direct
 from tests.support.direct import StateStore, TaskInstance, context_of
 from tests.support.fault_server import FaultServer, answer, hang_up
@@ -414,3 +416,44 @@ def test_a_retry_closes_a_session_that_could_not_be_closed(here, connect):
     outcome = direct.run(made(steps=["not code"], retries=1), StateStore())
     assert outcome.ended == ("failed", 2)
     assert states(here) == ["destroyed", "destroyed"]
+
+
+@pytest.mark.parametrize("kind", ["crawl", "batch_scrape", "check", "provider"])
+def test_a_task_that_was_another_operator_before_opens_its_own_session(here, kind, caplog):
+    """The author replaced the operator while the task was up for retry: its id is not that of a session."""
+    store = StateStore()
+    earlier = TaskMemory(context_of(TaskInstance(max_tries=1), store))
+    earlier.write(started=Started(kind=kind, key=new_key(), id="job-1"), phase="known")
+    execute(TaskInstance(try_number=2, max_tries=1), store)
+    assert "job-1" not in caplog.text
+    assert states(here) == ["destroyed"]
+
+
+@pytest.mark.parametrize("kind", ["session", "check", "provider"])
+def test_a_job_does_not_follow_what_another_operator_started(here, kind):
+    store = StateStore()
+    earlier = TaskMemory(context_of(TaskInstance(max_tries=1), store))
+    earlier.write(started=Started(kind=kind, key=new_key(), id="s-1"), phase="known")
+    crawl = WebDataCrawlOperator(task_id="t", url=PAGE, deferrable=False, wait_for_completion=False)
+    job_id = crawl.execute(context_of(TaskInstance(try_number=2, max_tries=1), store))
+    assert store.get(KEY)["started"] | {"kind": "crawl", "id": job_id} == store.get(KEY)["started"]
+    assert not here.control.requests("s-1")
+
+
+@pytest.mark.parametrize("kind", ["session", "crawl", "provider"])
+def test_a_check_does_not_follow_what_another_operator_started(here, kind, caplog):
+    with WebDataHook() as hook:
+        monitor = hook.create_monitor(
+            {
+                "name": "airship",
+                "schedule": {"text": "every 6 hours"},
+                "targets": [{"type": "scrape", "urls": [PAGE]}],
+            }
+        )
+    store = StateStore()
+    earlier = TaskMemory(context_of(TaskInstance(max_tries=1), store))
+    earlier.write(started=Started(kind=kind, key=new_key(), request="digest", id="s-1"), phase="known")
+    check = WebDataRunMonitorOperator(task_id="t", monitor_id=monitor.id, wait_for_completion=False)
+    value = check.execute(context_of(TaskInstance(try_number=2, max_tries=1), store))
+    assert store.get(KEY)["started"]["id"] == value["id"]
+    assert "An earlier attempt ran monitor" not in caplog.text
