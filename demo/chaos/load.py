@@ -16,42 +16,68 @@ from airflow_provider_webdata.inbox.wire import SECRET_HEADER, delivery_url
 
 if TYPE_CHECKING:
     from demo.chaos.stack import ChaosStack
+    from webdata_sandbox.control import SandboxControl
 
 DAG = "webdata_chaos"
 EVENT_DAGS = ("webdata_chaos_on_webdata_default", "webdata_chaos_on_webdata_other_api_server")
 SITE = "https://chaos.example/p"
-CRAWLS_PER_RUN = 6
+JOBS_PER_RUN = 4
+"""Crawls and batch scrapes."""
 PAGES_PER_JOB = 100
 CONCURRENT_JOBS = 4
 # Number of one-page jobs that start together and complete together.
 BURST = 5
 
 
+def run_id_of(number: int) -> str:
+    """Return the id of a run."""
+    return f"chaos__{number}"
+
+
+def page_of(number: int) -> str:
+    """Return the page of a run that is no page of its crawls and batch scrapes."""
+    return f"{SITE}/{900_000 + number}"
+
+
+def query_of(number: int) -> str:
+    """Return the query of a run; those of its batch search begin with it."""
+    return f"page {900_000 + number} of chaos"
+
+
+def monitor_of(number: int) -> str:
+    """Return the name of a run's monitor."""
+    return f"chaos {number}"
+
+
 class Load:
     """Deliveries, readers, and runs in separate threads, until they are stopped.
 
     :ivar runs: ids of the DAG's runs.
-    :ivar urls: pages of the runs' tasks.
+    :ivar urls: pages of the runs' crawls and batch scrapes.
+    :ivar calls: requests of searches and scrapes, by their number.
     :ivar read: number of times that each delivery was read, by id.
     """
 
-    def __init__(self, stack: ChaosStack, pause: float) -> None:
+    def __init__(self, stack: ChaosStack, sandbox: SandboxControl, pause: float) -> None:
         self.runs: list[str] = []
         self.urls: list[str] = []
+        self.calls: dict[int, dict[str, Any]] = {}
         self.read: Counter[int] = Counter()
-        self._stack, self._pause = stack, pause
+        self._stack, self._sandbox, self._pause = stack, sandbox, pause
         self._ending = threading.Event()
         self._drained = threading.Event()
         self._service = httpx.Client(
             base_url=stack.sandbox_url, headers={"authorization": f"Bearer {stack.api_key}"}, timeout=60
         )
-        self._threads = ThreadPoolExecutor()
+        # Not the default number of threads, which depends on the machine.
+        self._threads = ThreadPoolExecutor(8)
         self._feeders: list[Future[None]] = []
         self._readers: list[Future[None]] = []
 
     def __enter__(self) -> Load:
         """Start the threads."""
         self._feeders = [self._threads.submit(self._feed), self._threads.submit(self._run)]
+        self._watcher = self._threads.submit(self._watch)
         self._readers = [self._threads.submit(self._read, *inbox) for inbox in self._stack.inboxes.items()]
         return self
 
@@ -71,7 +97,7 @@ class Load:
     def stop_reading(self) -> None:
         """Return when the readers have read all deliveries."""
         self._drained.set()
-        for reader in self._readers:
+        for reader in (*self._readers, self._watcher):
             reader.result()
 
     def _feed(self) -> None:
@@ -106,23 +132,39 @@ class Load:
         """Start runs of the DAG periodically, through any API server that is alive."""
         pages = itertools.count(1)
         while not self._ending.wait(self._pause):
-            urls = [f"{SITE}/{next(pages)}" for _ in range(CRAWLS_PER_RUN)]
-            run_id = f"chaos__{len(self.runs)}"
-            while not self._triggered(run_id, urls):
+            urls = [f"{SITE}/{next(pages)}" for _ in range(JOBS_PER_RUN)]
+            number = len(self.runs) + 1
+            run_id = run_id_of(number)
+            while not self._triggered(run_id, urls, number):
                 if self._drained.wait(1):
                     return
             self.runs.append(run_id)
             self.urls += urls
 
-    def _triggered(self, run_id: str, urls: list[str]) -> bool:
+    def _triggered(self, run_id: str, urls: list[str], number: int) -> bool:
+        conf = {
+            "urls": urls,
+            "page": page_of(number),
+            "query": query_of(number),
+            "monitor": monitor_of(number),
+        }
         try:
-            self._stack.api.trigger(DAG, {"urls": urls}, run_id=run_id)
+            self._stack.api.trigger(DAG, conf, run_id=run_id)
         except httpx.HTTPStatusError as error:
             # An earlier attempt created the run, but its response was lost.
             return error.response.status_code == httpx.codes.CONFLICT
         except httpx.HTTPError:
             return False
         return True
+
+    def _watch(self) -> None:
+        """Read the sandbox's log of calls without a job before it drops the oldest."""
+        while True:
+            last = self._drained.wait(5)
+            found = self._sandbox.requests("/v2/(search|scrape)$", "POST")
+            self.calls |= {call["number"]: call for call in found}
+            if last:
+                return
 
     def _read(self, conn_id: str, url: str) -> None:
         """Read the feed from the start, as triggers do."""

@@ -16,6 +16,7 @@ from demo.chaos.database import StarvedPostgres
 from demo.chaos.faults import Fault, faults_of
 from demo.chaos.load import DAG, EVENT_DAGS, Load
 from demo.chaos.stack import COMPLETED, ChaosStack
+from demo.chaos.tasks import check_tasks
 from demo.report import Report, listed
 from tests.support.airflow_api import ENDED
 from tests.support.errors import StackError
@@ -24,8 +25,6 @@ from tests.support.waiting import wait_until
 from webdata_sandbox.control import SandboxControl
 
 DATABASE = "airflow"
-KINDS = ("crawl", "batch_scrape")
-"""Kinds of the tasks' jobs, which are their task ids."""
 CALM = 900.0
 """Maximum seconds until all pending work has ended after the last fault."""
 RUN_PAUSE = 30.0
@@ -57,8 +56,14 @@ def run_chaos(minutes: float, seed: int, flags: tuple[str, ...], say: Say, *, sq
             # One call may send thousands of deliveries that waited for the end of the faults.
             sandbox = SandboxControl(stack.sandbox_url, timeout=3600)
             sandbox.set_site("chaos.example", pages=1_000_000)
-            sandbox.configure(page_seconds=PAGE_SECONDS, concurrency=PAGES_AT_ONCE, credits=10**9)
-            with Load(stack, RUN_PAUSE) as load:
+            # Long enough that some attempts end while they wait for the response.
+            sandbox.add_fault(
+                "delay", path="/v2/(search|scrape|interact|monitor/[^/]+/run)$", times=None, seconds=2
+            )
+            sandbox.configure(
+                page_seconds=PAGE_SECONDS, concurrency=PAGES_AT_ONCE, credits=10**9, free_runs=0
+            )
+            with Load(stack, sandbox, RUN_PAUSE) as load:
                 counts = _faults(stack, database, random.Random(seed), minutes * 60, sandbox)
                 say("no more faults; waiting for the running work")
                 load.stop_feeding()
@@ -148,7 +153,7 @@ def _report(stack: ChaosStack, sandbox: SandboxControl, load: Load, counts: Coun
     report.lines += [f"{name}: {count}" for name, count in sorted(counts.items())]
     _check_deliveries(report, stack, sandbox, load)
     _check_events(report, stack)
-    _check_tasks(report, stack, sandbox, load)
+    check_tasks(report, stack, sandbox, load)
     return report
 
 
@@ -193,35 +198,3 @@ def _check_events(report: Report, stack: ChaosStack) -> None:
 def _job_of(extra: Any) -> str:
     found = json.loads(extra) if isinstance(extra, str) else extra
     return str(found["payload"]["job_id"])
-
-
-def _check_tasks(report: Report, stack: ChaosStack, sandbox: SandboxControl, load: Load) -> None:
-    tasks = [
-        (run_id, task)
-        for run_id in load.runs
-        for task in stack.api.task_instances(DAG, run_id)
-        if task["task_id"] in KINDS
-    ]
-    states = Counter(str(task["state"]) for _, task in tasks)
-    jobs = [job for kind in KINDS for job in sandbox.jobs(kind) if _page_of(job) in set(load.urls)]
-    report.check("tasks", listed(states), f"{len(load.urls)} success")
-    report.lines.append(
-        f"tasks by number of attempts: {listed(Counter(str(task['try_number']) for _, task in tasks))}"
-    )
-    report.check("jobs at the service", len(jobs), len(load.urls))
-    report.check("  of them for different pages", len({_page_of(job) for job in jobs}), len(load.urls))
-    report.check("credits used", sum(job["spent"] for job in jobs), len(load.urls))
-    results = [_result(stack, run_id, task) for run_id, task in tasks if task["state"] == "success"]
-    report.check(
-        "jobs whose result a task returned", len(set(results) & {job["id"] for job in jobs}), len(load.urls)
-    )
-
-
-def _page_of(job: dict[str, Any]) -> str:
-    """Return the page of a task's job; the pages of a larger batch are those of no task."""
-    request = job["request"]
-    return str(request["url"] if "url" in request else request["urls"][0])
-
-
-def _result(stack: ChaosStack, run_id: str, task: dict[str, Any]) -> str:
-    return str(stack.api.xcom(DAG, run_id, task["task_id"], map_index=task["map_index"])["id"])

@@ -74,6 +74,7 @@ def test_requests_are_recorded_without_the_key(sandbox, api) -> None:
     assert search["headers"]["authorization"] == "Bearer ***"
     (listing,) = sandbox.control.requests(method="GET")
     assert (listing["query"], listing["body"]) == ({"limit": "5"}, None)
+    assert (search["number"], listing["number"]) == (1, 2)
     assert sandbox.api_key not in json.dumps(sandbox.control.requests())
     sandbox.control.clear_requests()
     assert sandbox.control.requests() == []

@@ -28,6 +28,7 @@ class Recorder:
         """Record a request; its ``status`` is None until the response."""
         self.total += 1
         record: Json = {
+            "number": self.total,
             "method": method,
             "path": path,
             "query": dict(query),
