@@ -25,9 +25,9 @@ from tests.support.waiting import wait_until
 from webdata_sandbox.control import SandboxControl
 
 DATABASE = "airflow"
-CALM = 900.0
+CALM = 1800.0
 """Maximum seconds until all pending work has ended after the last fault."""
-RUN_PAUSE = 30.0
+RUN_PAUSE = 75.0
 # About 40 pages per second for all concurrent jobs, with a delivery per page. At a higher rate, the inbox could not
 # store all deliveries while its processes are killed, and the rest would be sent after the faults.
 PAGE_SECONDS, PAGES_AT_ONCE = 0.5, 5
