@@ -99,6 +99,11 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
         """The name in errors and logs."""
         return self.title or label_of(self.name)
 
+    @property
+    def refers_to_object(self) -> bool:
+        """Whether a request names an object of the caller, which may be missing. A call of `hook.request` may."""
+        return "{" in self.path or self.uses_up_body or not self.is_declared
+
     def matches(self, method: str, path: str) -> bool:
         """Return whether a method and a path call this operation, in any case: some servers ignore it."""
         ours, theirs = self.path.split("/"), path.split("/")

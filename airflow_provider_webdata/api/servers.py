@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -63,6 +64,10 @@ _LACKS: Mapping[str, str] = {
 }
 """What the recorded self-hosted server lacks, by endpoint, as the rest of a sentence about the server."""
 
+_NO_ROUTE_PAGE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
+"""In the page that the service's software returns for an unknown path."""
+_NO_FIGURES = "Could not find"
+"""Begins the service's 404 for a team without credits or tokens: the only one for a path without an id."""
 _LACKING = frozenset({500, 501, 503})
 _MODEL_FORMATS = frozenset({"json", "summary", "question", "highlights", "changeTracking"})
 _ENGINE_FORMATS = frozenset({"audio", "video", "branding", "rawBase64"})
@@ -211,6 +216,20 @@ def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
     """
     found = wire.get("data") or {}
     return server.is_self_hosted and not any(isinstance(given, list) for given in found.values())
+
+
+def no_route(status: int, text: str, *, is_json: bool, refers_to_object: bool) -> str | None:
+    """Return the report of a server that it has no such path or method, or None. See docs/service.md#unknown-paths.
+
+    :param text: the message of a JSON object, else the beginning of the body.
+    :param is_json: whether the body is a JSON object. Other text may be a proxy's.
+    :param refers_to_object: the request names an object, which may be missing, or the code says what is missing.
+    """
+    if status == 404 and text and not is_json:
+        found = _NO_ROUTE_PAGE.search(text)
+        return found[0] if found else None
+    is_missing = status == 404 and not refers_to_object and not text.startswith(_NO_FIGURES)
+    return (text or "the body is empty") if is_missing or status == 405 else None
 
 
 def missing_route(endpoint: str) -> str:

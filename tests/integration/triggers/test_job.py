@@ -169,7 +169,7 @@ async def test_a_job_that_is_not_there_yet(service: Any, tools: Any) -> None:
 
 
 @pytest.mark.rule("error-body")
-@pytest.mark.parametrize("status", [400, 403, 404, 405, 421])
+@pytest.mark.parametrize("status", [400, 403, 404, 421])
 async def test_a_proxy_that_does_not_know_the_service_for_a_while(
     service: Any, tools: Any, monkeypatch: pytest.MonkeyPatch, status: int
 ) -> None:
