@@ -26,6 +26,7 @@ from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (
     CODE_CLASSES,
     APIError,
+    AuthenticationError,
     CertificateRefusedError,
     CertificateRequiredError,
     ClientError,
@@ -51,10 +52,12 @@ from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import (
+    CODE_NAMES,
     may_be_missing,
     missing_part,
     missing_route,
     no_route,
+    refuses_key,
     warning_instead,
 )
 from airflow_provider_webdata.api.validation_issues import issues_text
@@ -663,7 +666,7 @@ class Reader(Generic[ResponseT]):
         return without_secrets(value, (config.api_key, *config.headers.values()))
 
     def _api_error(self, body: dict[str, Any]) -> APIError:
-        code = body.get("code", body.get("feedbackErrorCode"))
+        code = body.get("code")
         code = self._line(str(code)) if isinstance(code, (str, int)) and not isinstance(code, bool) else None
         message = self._message(body)
         details = body.get("details")
@@ -689,6 +692,8 @@ class Reader(Generic[ResponseT]):
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
+        if cls is EntitlementError and body and refuses_key(message):
+            cls = AuthenticationError
         if cls is EntitlementError:
             extra["features"] = _features(self._prepared.wire)
         if lack is not None:
@@ -728,7 +733,7 @@ class Reader(Generic[ResponseT]):
         )
 
     def _unknown_form(self, body: dict[str, Any]) -> str:
-        read = {"success", "code", *(["details"] if isinstance(body.get("details"), (list, str)) else [])}
+        read = {"success", *CODE_NAMES, *(["details"] if isinstance(body.get("details"), (list, str)) else [])}
         rest = {key: value for key, value in body.items() if key not in read and value not in _EMPTY}
         if not rest:
             return "the service gave no reason"

@@ -68,6 +68,18 @@ _NO_ROUTE_PAGE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
 """In the page that the service's software returns for an unknown path."""
 _NO_FIGURES = "Could not find"
 """Begins the service's 404 for a team without credits or tokens: the only one for a path without an id."""
+CODE_NAMES = ("code", "errorCode", "error_code", "feedbackErrorCode")
+"""Fields of a failure that have its code, the most common first."""
+_WRONG_KEY = re.compile(
+    r"\b(?:invalid|missing|unknown|wrong|revoked)\b.*\b(?:api[ _-]?key|token|credentials)\b"
+    r"|\bapi[ _-]?key (?:is )?(?:invalid|missing|unknown|wrong|revoked|required)\b|\bnot authenticated\b",
+    re.IGNORECASE,
+)
+"""In a 403 of servers that have no 401 for a wrong key."""
+_LACKING_CODES = {
+    "DB_DISABLED": "it has no database. Start it with one, or use another server",
+    "search_disabled": "it has no search backend. Configure one on the server",
+}
 _LACKING = frozenset({500, 501, 503})
 _MODEL_FORMATS = frozenset({"json", "summary", "question", "highlights", "changeTracking"})
 _ENGINE_FORMATS = frozenset({"audio", "video", "branding", "rawBase64"})
@@ -168,8 +180,8 @@ def missing_part(
     # It does not know the field for calls of data providers.
     if status == 400 and "alexandria" in wire and "alexandria" in message:
         return _NO_PROVIDERS
-    if code == "DB_DISABLED":
-        return _LACKS.get(endpoint, "it has no database. Start it with one, or use another server")
+    if code in _LACKING_CODES:
+        return _LACKS.get(endpoint, _LACKING_CODES[code])
     # Its refusal of a prompt has neither a code nor details, unlike that of an invalid field.
     if (
         server.is_self_hosted
@@ -230,6 +242,11 @@ def no_route(status: int, text: str, *, is_json: bool, refers_to_object: bool) -
         return found[0] if found else None
     is_missing = status == 404 and not refers_to_object and not text.startswith(_NO_FIGURES)
     return (text or "the body is empty") if is_missing or status == 405 else None
+
+
+def refuses_key(message: str) -> bool:
+    """Return whether the message of a 403 is about the API key itself, not about what the key may do."""
+    return _WRONG_KEY.search(message) is not None
 
 
 def missing_route(endpoint: str) -> str:

@@ -46,6 +46,7 @@ KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": JOB}
 CRAWL_STATUS: dict[str, Any] = {"endpoint": endpoints.CRAWL_STATUS, "path": {"job_id": "j-1"}}
 CRAWL_DOCUMENTS: dict[str, Any] = {"endpoint": endpoints.CRAWL_DOCUMENTS, "path": {"job_id": "j-1"}}
 BATCH_STATUS: dict[str, Any] = {"endpoint": endpoints.BATCH_SCRAPE_STATUS, "path": {"job_id": "j-1"}}
+CRAWL_ERRORS: dict[str, Any] = {"endpoint": endpoints.CRAWL_ERRORS, "path": {"job_id": "j-1"}}
 CANCEL: dict[str, Any] = {"endpoint": endpoints.CANCEL_CRAWL, "path": {"job_id": "j-1"}}
 ACTIVE: dict[str, Any] = {"endpoint": endpoints.ACTIVE_CRAWLS}
 PARSE_FORMATS: dict[str, Any] = {"endpoint": endpoints.PARSE_FORMATS}
@@ -370,6 +371,32 @@ ROWS = [
     Row("no method: text", CRAWL_STATUS, [answer(405, "Method Not Allowed\n", "text/plain")], errors.UnsupportedError, callers=BOTH),
     Row("a missing object: FastAPI", CRAWL_STATUS, [answer(404, '{"detail": "Not Found"}')], errors.NotFoundError, says="Not Found"),
     Row("a missing object: an empty answer", CRAWL_STATUS, [answer(404, b"")], errors.ServerError, options={"retry_budget": 0.0}),
+    Row("a wrong key: groktocrawl", LIST, [answer(403, '{"detail": "Invalid or missing API key."}')],
+        errors.AuthenticationError, has={"status": 403, "verdict": "never"}, says='Check "API Key" (WD-401)'),
+    Row("a wrong key: FastAPI", SEARCH, [answer(403, '{"detail": "Not authenticated"}')], errors.AuthenticationError),
+    Row("a key that may not do this", SEARCH, [failure(403, error="This API key is not allowed from your IP address")],
+        errors.EntitlementError),
+    Row("an invalid text about something else", SEARCH, [failure(403, error="Invalid domain: keys.example is blocked")],
+        errors.EntitlementError),
+    Row("no search backend: crw", SEARCH, [failure(503, error="Search is disabled: set [search].searxng_url", errorCode="search_disabled")],
+        errors.UnsupportedError, has={"code": "search_disabled", "verdict": "never"}, says="it has no search backend. Configure one on the server"),
+    Row("a code as errorCode: crw", SCRAPE, [failure(422, error="Target unreachable", errorCode="target_unreachable")],
+        errors.ClientError, has={"code": "target_unreachable"}, says="HTTP 422, target_unreachable: Target"),
+    Row("a code as error_code: groktocrawl", SCRAPE, [failure(502, error="no", error_code="SCRAPE_FAILED")],
+        errors.ServerError, has={"code": "SCRAPE_FAILED"}),
+    Row("its code decides the class, by any name", SCRAPE, [failure(500, error="expired", error_code="SCRAPE_SSL_ERROR")],
+        errors.PermanentPageError),
+    Row("fields as field and message: groktocrawl", SEARCH,
+        [failure(422, error="Validation failed", details=[{"field": "limit", "message": "must be positive"}, {"field": "body.query", "message": "required"}])],
+        errors.ClientError, says="Validation failed (limit: must be positive; body.query: required)"),
+    Row("fields as loc and msg: FastAPI", SEARCH,
+        [answer(422, '{"detail": [{"loc": ["body", "formats", 0], "msg": "Input should be a valid string", "type": "string_type"}]}')],
+        errors.ClientError, says="HTTP 422: body.formats.0: Input should be a valid string"),
+    Row("crawls as ids: crw", ACTIVE, [answer(body='{"success": true, "crawls": ["c-1", "c-2"]}')], None, gives='"crawls":[{"id":"c-1",'),
+    Row("crawls as data: groktocrawl", ACTIVE, [answer(body='{"success": true, "data": [{"id": "c-1", "status": "processing"}]}')],
+        None, gives='"crawls":[{"id":"c-1",'),
+    Row("the code of a failed page by another name", CRAWL_ERRORS, [answer(body='{"errors": [{"url": "u", "error": "x", "errorCode": "unreachable"}]}')],
+        None, gives='"code":"unreachable"'),
     # The service's own 404s of paths without an id.
     Row("a team without figures", {"endpoint": endpoints.CREDIT_USAGE}, [failure(404, error="Could not find credit usage information")],
         errors.NotFoundError, says="Could not find credit usage"),
