@@ -46,6 +46,9 @@ def label_of(operation: str) -> str:
     return operation.replace("_", " ")
 
 
+_IDS_IN_BODIES = frozenset({"appendToId", "threadId", "uploadRef"})
+
+
 class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     """An operation of the service.
 
@@ -99,10 +102,9 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
         """The name in errors and logs."""
         return self.title or label_of(self.name)
 
-    @property
-    def refers_to_object(self) -> bool:
-        """Whether a request names an object of the caller, which may be missing. A call of `hook.request` may."""
-        return "{" in self.path or self.uses_up_body or not self.is_declared
+    def names_object(self, body: Mapping[str, Any]) -> bool:
+        """Return whether a request names an object of the caller, which may be missing. A call of `hook.request` may."""
+        return "{" in self.path or not self.is_declared or not _IDS_IN_BODIES.isdisjoint(body)
 
     def matches(self, method: str, path: str) -> bool:
         """Return whether a method and a path call this operation, in any case: some servers ignore it."""

@@ -678,8 +678,8 @@ class Reader(Generic[ResponseT]):
         server, name = self._prepared.config.server, self._endpoint.name
         lack = None
         text = message if body else self._beginning()
-        refers = self._endpoint.refers_to_object or code in CODE_CLASSES
-        if report := no_route(self._status, text, is_json=bool(body), refers_to_object=refers):
+        names_object = self._endpoint.names_object(self._prepared.wire) or code in CODE_CLASSES
+        if report := no_route(self._status, text, is_json=bool(body), names_object=names_object):
             lack, message = missing_route(name), report
         # Without a JSON object, the answer is from a proxy.
         elif wait is None and body:

@@ -230,17 +230,17 @@ def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
     return server.is_self_hosted and not any(isinstance(given, list) for given in found.values())
 
 
-def no_route(status: int, text: str, *, is_json: bool, refers_to_object: bool) -> str | None:
+def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> str | None:
     """Return the report of a server that it has no such path or method, or None. See docs/service.md#unknown-paths.
 
     :param text: the message of a JSON object, else the beginning of the body.
     :param is_json: whether the body is a JSON object. Other text may be a proxy's.
-    :param refers_to_object: the request names an object, which may be missing, or the code says what is missing.
+    :param names_object: the request names an object, which may be missing, or the code says what is missing.
     """
     if status == 404 and text and not is_json:
         found = _NO_ROUTE_PAGE.search(text)
         return found[0] if found else None
-    is_missing = status == 404 and not refers_to_object and not text.startswith(_NO_FIGURES)
+    is_missing = status == 404 and not names_object and not text.startswith(_NO_FIGURES)
     return (text or "the body is empty") if is_missing or status == 405 else None
 
 

@@ -404,6 +404,8 @@ ROWS = [
         errors.NotFoundError),
     Row("an upload that has expired", {"endpoint": endpoints.PARSE_BY_REFERENCE, "fields": {"upload_ref": "r"}},
         [failure(404, code="NOT_FOUND", error="Upload URL not found or expired.")], errors.NotFoundError),
+    Row("a batch that should be extended", {"endpoint": endpoints.START_BATCH_SCRAPE, "fields": {"urls": ["a.example"], "append_to_id": JOB}},
+        [failure(404, error="Job not found")], errors.NotFoundError),
     Row("an unknown thread of an agent", {"endpoint": endpoints.START_AGENT, "fields": {"prompt": "x", "thread_id": JOB}},
         [failure(404, code="thread_not_found", error="Agent thread not found")], errors.NotFoundError),
     Row("an unknown data provider", {"endpoint": endpoints.FIND_TOOLS, "extra_body": {"alexandria": []}},
