@@ -36,10 +36,13 @@ NO_LINKS = (
 )
 NO_BALANCE = "it does not report credits, as self-hosted servers without billing"
 _NO_MONITORS = "it has no monitors. Schedule a DAG that scrapes the pages with changes= instead"
-_NO_SESSIONS = "it has no browser service. Start it with one, or use a connection to the hosted service"
+_NO_SESSIONS = (
+    "it has no browser sessions, which need its browser service and a database. Use a connection to the hosted service"
+)
 _NO_AGENT = "it has no agent. Use a connection to the hosted service"
 _NO_SCRAPES = "it keeps no scrapes. Scrape the page again"
-_NO_INDEX = "it has no such search. Upgrade it, or use a connection to the hosted service"
+_NO_KEPT_PAGES = "it keeps no scrapes, whose pages a browser could open. Use a connection to the hosted service"
+_NO_INDEX = "it has no such search. Use a connection to the hosted service"
 _NO_PROVIDERS = "it has no data providers. Use a connection to the hosted service"
 _NO_MODEL = "it needs a language model. Configure one on the server, or omit the option"
 _NO_ENGINE = "none of its engines supports the option. Omit it, or use a connection to the hosted service"
@@ -57,7 +60,8 @@ _LACKS: Mapping[str, str] = {
     **dict.fromkeys(
         ("open_session", "list_sessions", "execute", "close_session", "replay", "replay_page"), _NO_SESSIONS
     ),
-    **dict.fromkeys(("get_scrape", "interact_with_scrape", "stop_interaction_with_scrape"), _NO_SCRAPES),
+    "get_scrape": _NO_SCRAPES,
+    **dict.fromkeys(("interact_with_scrape", "stop_interaction_with_scrape"), _NO_KEPT_PAGES),
     "start_agent": _NO_AGENT,
     **dict.fromkeys(("developer_search", "paper_search", "paper", "similar_papers"), _NO_INDEX),
     **dict.fromkeys(("run_provider", "find_tools"), _NO_PROVIDERS),
@@ -251,7 +255,7 @@ def refuses_key(message: str) -> bool:
 
 def missing_route(endpoint: str) -> str:
     """Return what a server lacks that does not know the path of an endpoint, as in `missing_part`."""
-    return _LACKS.get(endpoint, 'it has no such operation. Check "Base URL", or upgrade the server')
+    return _LACKS.get(endpoint, 'it has no such operation. Check "Base URL", or use another server')
 
 
 def may_be_missing(server: Server, endpoint: str, status: int) -> bool:

@@ -80,7 +80,7 @@ LACKING: dict[str, tuple[Any, str, int]] = {
     ),
     "session": (
         lambda: WebDataInteractOperator(task_id="t", steps=["1"], retries=2),
-        "it has no browser service",
+        "it has no browser sessions, which need its browser service and a database",
         1,
     ),
 }  # fmt: skip
@@ -186,6 +186,17 @@ def test_pages_that_all_fail_for_lack_of_a_model_fail_the_task(
     lack = "needs a language model. Configure one on the server, or omit the option (format json)"
     assert lack in " ".join(str(outcome.error).split())
     assert outcome.xcom["return_value"]["errors"]["count"] >= 1
+
+
+def test_a_missing_model_is_named_beside_a_page_that_failed_by_itself(own: SandboxServer) -> None:
+    urls = ["http://10.0.0.1/a", "https://river.example/", "https://lake.example/"]
+    formats = [{"type": "json", "schema": SCHEMA}]
+    outcome = direct.run(WebDataBatchScrapeOperator(task_id="t", urls=urls, formats=formats, retries=2))
+    assert outcome.ended == ("failed", 1)
+    text = " ".join(str(outcome.error).split())
+    assert "it needs a language model. Configure one on the server, or omit the option (format json)" in text
+    assert "(WD-016)" in text
+    assert "JSON extraction failed" in text
 
 
 @pytest.mark.rule("document-without-formats")
