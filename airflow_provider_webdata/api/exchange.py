@@ -57,6 +57,7 @@ from airflow_provider_webdata.api.servers import (
     missing_part,
     missing_route,
     no_route,
+    part_in_remark,
     refuses_key,
     warning_instead,
 )
@@ -575,10 +576,9 @@ class Reader(Generic[ResponseT]):
 
     def _refuse_without_formats(self, model: Any) -> None:
         """Raise if the server returned a warning that it lacks a service instead of all requested formats."""
-        server, name = self._prepared.config.server, self._endpoint.name
-        if warning := warning_instead(server, model.data.to_wire()):
+        if warning := warning_instead(self._prepared.config.server, model.data.to_wire()):
             text = self._line(str(warning))
-            if lack := missing_part(server, name, self._status, None, text, self._prepared.wire):
+            if lack := part_in_remark(text, self._prepared.wire):
                 raise UnsupportedError(self._endpoint.label, self._status, text, lack=lack)
 
     def _deprecation(self) -> str:

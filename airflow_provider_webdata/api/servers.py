@@ -175,12 +175,9 @@ def missing_part(
     # It answers this for every scrape, as for an unknown one.
     if status == 404 and endpoint == "get_scrape":
         return server.lacks.get(endpoint)
-    # Warnings, and errors of pages. A server that bills has billed such a page.
-    may_be_remark = not server.bills and status in (200, 500)
-    if may_be_remark and any(text in message for text in _MODEL_REMARKS):
-        return _named(_NO_MODEL, _model_options(wire))
-    if may_be_remark and _ENGINE_REMARK in message:
-        return _named(_NO_ENGINE, (f"format {kind}" for kind in _format_types(wire)))
+    # A server that bills has billed such a page.
+    if not server.bills and status in (200, 500) and (lack := part_in_remark(message, wire)):
+        return lack
     # It does not know the field for calls of data providers.
     if status == 400 and "alexandria" in wire and "alexandria" in message:
         return _NO_PROVIDERS
@@ -212,6 +209,18 @@ def missing_part(
     fails_unexpectedly = server.is_self_hosted and status == 500 and code in (None, "UNKNOWN_ERROR")
     if fails_unexpectedly and (models := [*_model_options(wire)]):
         return f"{_NO_MODEL} ({', '.join(models)})"
+    return None
+
+
+def part_in_remark(text: str, wire: Mapping[str, Any]) -> str | None:
+    """Return what a server lacks according to the warning or the error of a page, as in `missing_part`.
+
+    :param wire: the request.
+    """
+    if any(remark in text for remark in _MODEL_REMARKS):
+        return _named(_NO_MODEL, _model_options(wire))
+    if _ENGINE_REMARK in text:
+        return _named(_NO_ENGINE, (f"format {kind}" for kind in _format_types(wire)))
     return None
 
 
