@@ -103,7 +103,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
         return self.title or label_of(self.name)
 
     def names_object(self, body: Mapping[str, Any]) -> bool:
-        """Return whether a request names an object of the caller, which may be missing. A call of `hook.request` may."""
+        """Return whether a request names an object that may be missing. A call of `hook.request` may."""
         return "{" in self.path or not self.is_declared or not _IDS_IN_BODIES.isdisjoint(body)
 
     def matches(self, method: str, path: str) -> bool:

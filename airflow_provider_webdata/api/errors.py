@@ -128,7 +128,7 @@ def _may_be_secret(location: Sequence[int | str]) -> bool:
 
 
 def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an error body with the fields of a nested `error` object moved to the top level, and its code in `code`."""
+    """Return an error body with the fields of a nested `error` object at the top level, and its code in `code`."""
     flat = dict(body)
     while isinstance(inner := flat.pop("error", None), Mapping):
         flat |= {name: value for name, value in inner.items() if value is not None}

@@ -733,7 +733,11 @@ class Reader(Generic[ResponseT]):
         )
 
     def _unknown_form(self, body: dict[str, Any]) -> str:
-        read = {"success", *CODE_NAMES, *(["details"] if isinstance(body.get("details"), (list, str)) else [])}
+        read = {
+            "success",
+            *CODE_NAMES,
+            *(["details"] if isinstance(body.get("details"), (list, str)) else []),
+        }
         rest = {key: value for key, value in body.items() if key not in read and value not in _EMPTY}
         if not rest:
             return "the service gave no reason"

@@ -37,11 +37,14 @@ NO_LINKS = (
 NO_BALANCE = "it does not report credits, as self-hosted servers without billing"
 _NO_MONITORS = "it has no monitors. Schedule a DAG that scrapes the pages with changes= instead"
 _NO_SESSIONS = (
-    "it has no browser sessions, which need its browser service and a database. Use a connection to the hosted service"
+    "it has no browser sessions, which need its browser service and a database. Use a connection to the hosted "
+    "service"
 )
 _NO_AGENT = "it has no agent. Use a connection to the hosted service"
 _NO_SCRAPES = "it keeps no scrapes. Scrape the page again"
-_NO_KEPT_PAGES = "it keeps no scrapes, whose pages a browser could open. Use a connection to the hosted service"
+_NO_KEPT_PAGES = (
+    "it keeps no scrapes, whose pages a browser could open. Use a connection to the hosted service"
+)
 _NO_INDEX = "it has no such search. Use a connection to the hosted service"
 _NO_PROVIDERS = "it has no data providers. Use a connection to the hosted service"
 _NO_MODEL = "it needs a language model. Configure one on the server, or omit the option"

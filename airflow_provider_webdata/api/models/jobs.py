@@ -80,9 +80,7 @@ class JobError(ResponseModel):
     timestamp: OrNone[str] = None
     url: OrNone[str] = None
     error: Lenient[str | None] = None
-    code: OrNone[str] = Field(
-        None, validation_alias=AliasChoices(*CODE_NAMES), serialization_alias="code"
-    )
+    code: OrNone[str] = Field(None, validation_alias=AliasChoices(*CODE_NAMES), serialization_alias="code")
 
 
 _SKIPPED = frozenset({"EXTERNAL_LINK"})

@@ -292,7 +292,7 @@ class JobResult:
             found = ((self._lack(page.code, page.error or ""), page) for page in errors.pages)
             lack, page = next((one for one in found if one[0]), (None, None))
         error: TooManyFailuresError | UnsupportedError | None = None
-        if page and not self._server.bills:
+        if lack and page and not self._server.bills:
             text = f"No page of job {self._id} has a requested format: {page.error}"
             error = UnsupportedError(label_of(self._kind), 200, text, lack=lack)
         elif excess:

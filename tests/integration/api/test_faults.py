@@ -51,7 +51,13 @@ CANCEL: dict[str, Any] = {"endpoint": endpoints.CANCEL_CRAWL, "path": {"job_id":
 ACTIVE: dict[str, Any] = {"endpoint": endpoints.ACTIVE_CRAWLS}
 PARSE_FORMATS: dict[str, Any] = {"endpoint": endpoints.PARSE_FORMATS}
 OWN_CALL = endpoints.Endpoint(
-    "request", "GET", "/v2/feedback/f-1", "endpoints", lambda: Answer, is_declared=False, title="GET /v2/feedback/f-1"
+    "request",
+    "GET",
+    "/v2/feedback/f-1",
+    "endpoints",
+    lambda: Answer,
+    is_declared=False,
+    title="GET /v2/feedback/f-1",
 )
 CREATE: dict[str, Any] = {
     "endpoint": endpoints.CREATE_MONITOR,
