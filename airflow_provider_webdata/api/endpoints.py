@@ -46,6 +46,9 @@ def label_of(operation: str) -> str:
     return operation.replace("_", " ")
 
 
+_IDS_IN_BODIES = frozenset({"appendToId", "threadId", "uploadRef"})
+
+
 class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     """An operation of the service.
 
@@ -98,6 +101,10 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     def label(self) -> str:
         """The name in errors and logs."""
         return self.title or label_of(self.name)
+
+    def names_object(self, body: Mapping[str, Any]) -> bool:
+        """Return whether a request names an object that may be missing. A call of `hook.request` may."""
+        return "{" in self.path or not self.is_declared or not _IDS_IN_BODIES.isdisjoint(body)
 
     def matches(self, method: str, path: str) -> bool:
         """Return whether a method and a path call this operation, in any case: some servers ignore it."""

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from airflow_provider_webdata.api.servers import CODE_NAMES
 from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.spelling import nearest
@@ -127,12 +128,13 @@ def _may_be_secret(location: Sequence[int | str]) -> bool:
 
 
 def flattened(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an error body with the fields of a nested `error` object moved to the top level."""
+    """Return an error body with the fields of a nested `error` object at the top level, and its code in `code`."""
     flat = dict(body)
     while isinstance(inner := flat.pop("error", None), Mapping):
         flat |= {name: value for name, value in inner.items() if value is not None}
         flat |= {"error": inner.get("error", inner.get("message")), "success": body.get("success")}
-    return {**flat, "error": inner}
+    code = next((flat[name] for name in CODE_NAMES if flat.get(name) is not None), None)
+    return {**flat, "error": inner} | ({} if code is None else {"code": code})
 
 
 def error_text(error: Any) -> str:

@@ -24,7 +24,9 @@ from pydantic_core import from_json, to_json
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (
+    CODE_CLASSES,
     APIError,
+    AuthenticationError,
     CertificateRefusedError,
     CertificateRequiredError,
     ClientError,
@@ -49,7 +51,16 @@ from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
-from airflow_provider_webdata.api.servers import may_be_missing, missing_part, missing_route, warning_instead
+from airflow_provider_webdata.api.servers import (
+    CODE_NAMES,
+    may_be_missing,
+    missing_part,
+    missing_route,
+    no_route,
+    part_in_remark,
+    refuses_key,
+    warning_instead,
+)
 from airflow_provider_webdata.api.validation_issues import issues_text
 from airflow_provider_webdata.common.clean_text import one_line, trimmed
 from airflow_provider_webdata.common.deadline import Deadline
@@ -83,10 +94,9 @@ _HALF = "contains a lone surrogate, which UTF-8 cannot encode"
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
-_OF_PROXIES = frozenset({400, 403, 404, 405, 421})
+_OF_PROXIES = frozenset({400, 403, 404, 421})
 """Client errors that a proxy may report for a moment, for example while the service behind it is replaced."""
 _DOCUMENTS = frozenset({"scrape", "parse", "parse_by_reference"})
-_NO_ROUTE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -566,10 +576,9 @@ class Reader(Generic[ResponseT]):
 
     def _refuse_without_formats(self, model: Any) -> None:
         """Raise if the server returned a warning that it lacks a service instead of all requested formats."""
-        server, name = self._prepared.config.server, self._endpoint.name
-        if warning := warning_instead(server, model.data.to_wire()):
+        if warning := warning_instead(self._prepared.config.server, model.data.to_wire()):
             text = self._line(str(warning))
-            if lack := missing_part(server, name, self._status, None, text, self._prepared.wire):
+            if lack := part_in_remark(text, self._prepared.wire):
                 raise UnsupportedError(self._endpoint.label, self._status, text, lack=lack)
 
     def _deprecation(self) -> str:
@@ -657,10 +666,9 @@ class Reader(Generic[ResponseT]):
         return without_secrets(value, (config.api_key, *config.headers.values()))
 
     def _api_error(self, body: dict[str, Any]) -> APIError:
-        code = body.get("code", body.get("feedbackErrorCode"))
+        code = body.get("code")
         code = self._line(str(code)) if isinstance(code, (str, int)) and not isinstance(code, bool) else None
-        unknown_path = _NO_ROUTE.search(self._beginning()) if self._status == 404 and not body else None
-        message = unknown_path[0] if unknown_path else self._message(body)
+        message = self._message(body)
         details = body.get("details")
         listed = [details] if isinstance(details, str) else details
         if isinstance(listed, list) and (issues := self._line(issues_text(listed, message), 1000)):
@@ -668,9 +676,13 @@ class Reader(Generic[ResponseT]):
         wait = named_wait(self._headers, message, body)
         cls = error_class(self._status, code, details, names_wait=wait is not None)
         server, name = self._prepared.config.server, self._endpoint.name
-        lack = missing_route(name) if unknown_path else None
+        lack = None
+        text = message if body else self._beginning()
+        names_object = self._endpoint.names_object(self._prepared.wire) or code in CODE_CLASSES
+        if report := no_route(self._status, text, is_json=bool(body), names_object=names_object):
+            lack, message = missing_route(name), report
         # Without a JSON object, the answer is from a proxy.
-        if lack is None and wait is None and body:
+        elif wait is None and body:
             lack = missing_part(server, name, self._status, code, message, self._prepared.wire)
         size = len(self._prepared.request.get("content", b""))
         if self._status == HTTPStatus.INTERNAL_SERVER_ERROR and size > _MAX_BODY_BYTES:
@@ -680,6 +692,8 @@ class Reader(Generic[ResponseT]):
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):
             cls = IdempotencyKeyUsedError
         extra: dict[str, Any] = {}
+        if cls is EntitlementError and body and refuses_key(message):
+            cls = AuthenticationError
         if cls is EntitlementError:
             extra["features"] = _features(self._prepared.wire)
         if lack is not None:
@@ -701,7 +715,7 @@ class Reader(Generic[ResponseT]):
         )
 
     def _message(self, body: dict[str, Any]) -> str:
-        given = (body.get(key) for key in ("error", "message", "error_description"))
+        given = (body.get(key) for key in ("error", "message", "error_description", "detail"))
         texts = [issues_text(text) if isinstance(text, list) else text for text in given]
         lines = [self._line(text, 500) for text in texts if isinstance(text, str)]
         if reason := ": ".join(dict.fromkeys(filter(None, lines))):
@@ -719,7 +733,11 @@ class Reader(Generic[ResponseT]):
         )
 
     def _unknown_form(self, body: dict[str, Any]) -> str:
-        read = {"success", "code", *(["details"] if isinstance(body.get("details"), (list, str)) else [])}
+        read = {
+            "success",
+            *CODE_NAMES,
+            *(["details"] if isinstance(body.get("details"), (list, str)) else []),
+        }
         rest = {key: value for key, value in body.items() if key not in read and value not in _EMPTY}
         if not rest:
             return "the service gave no reason"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
@@ -35,10 +36,16 @@ NO_LINKS = (
 )
 NO_BALANCE = "it does not report credits, as self-hosted servers without billing"
 _NO_MONITORS = "it has no monitors. Schedule a DAG that scrapes the pages with changes= instead"
-_NO_SESSIONS = "it has no browser service. Start it with one, or use a connection to the hosted service"
+_NO_SESSIONS = (
+    "it has no browser sessions, which need its browser service and a database. Use a connection to the hosted "
+    "service"
+)
 _NO_AGENT = "it has no agent. Use a connection to the hosted service"
 _NO_SCRAPES = "it keeps no scrapes. Scrape the page again"
-_NO_INDEX = "it has no such search. Upgrade it, or use a connection to the hosted service"
+_NO_KEPT_PAGES = (
+    "it keeps no scrapes, whose pages a browser could open. Use a connection to the hosted service"
+)
+_NO_INDEX = "it has no such search. Use a connection to the hosted service"
 _NO_PROVIDERS = "it has no data providers. Use a connection to the hosted service"
 _NO_MODEL = "it needs a language model. Configure one on the server, or omit the option"
 _NO_ENGINE = "none of its engines supports the option. Omit it, or use a connection to the hosted service"
@@ -56,13 +63,30 @@ _LACKS: Mapping[str, str] = {
     **dict.fromkeys(
         ("open_session", "list_sessions", "execute", "close_session", "replay", "replay_page"), _NO_SESSIONS
     ),
-    **dict.fromkeys(("get_scrape", "interact_with_scrape", "stop_interaction_with_scrape"), _NO_SCRAPES),
+    "get_scrape": _NO_SCRAPES,
+    **dict.fromkeys(("interact_with_scrape", "stop_interaction_with_scrape"), _NO_KEPT_PAGES),
     "start_agent": _NO_AGENT,
     **dict.fromkeys(("developer_search", "paper_search", "paper", "similar_papers"), _NO_INDEX),
     **dict.fromkeys(("run_provider", "find_tools"), _NO_PROVIDERS),
 }
 """What the recorded self-hosted server lacks, by endpoint, as the rest of a sentence about the server."""
 
+_NO_ROUTE_PAGE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
+"""In the page that the service's software returns for an unknown path."""
+_NO_FIGURES = "Could not find"
+"""Begins the service's 404 for a team without credits or tokens: the only one for a path without an id."""
+CODE_NAMES = ("code", "errorCode", "error_code", "feedbackErrorCode")
+"""Fields of a failure that have its code, the most common first."""
+_WRONG_KEY = re.compile(
+    r"\b(?:invalid|missing|unknown|wrong|revoked)\b.*\b(?:api[ _-]?key|token|credentials)\b"
+    r"|\bapi[ _-]?key (?:is )?(?:invalid|missing|unknown|wrong|revoked|required)\b|\bnot authenticated\b",
+    re.IGNORECASE,
+)
+"""In a 403 of servers that have no 401 for a wrong key."""
+_LACKING_CODES = {
+    "DB_DISABLED": "it has no database. Start it with one, or use another server",
+    "search_disabled": "it has no search backend. Configure one on the server",
+}
 _LACKING = frozenset({500, 501, 503})
 _MODEL_FORMATS = frozenset({"json", "summary", "question", "highlights", "changeTracking"})
 _ENGINE_FORMATS = frozenset({"audio", "video", "branding", "rawBase64"})
@@ -154,17 +178,14 @@ def missing_part(
     # It answers this for every scrape, as for an unknown one.
     if status == 404 and endpoint == "get_scrape":
         return server.lacks.get(endpoint)
-    # Warnings, and errors of pages. A server that bills has billed such a page.
-    may_be_remark = not server.bills and status in (200, 500)
-    if may_be_remark and any(text in message for text in _MODEL_REMARKS):
-        return _named(_NO_MODEL, _model_options(wire))
-    if may_be_remark and _ENGINE_REMARK in message:
-        return _named(_NO_ENGINE, (f"format {kind}" for kind in _format_types(wire)))
+    # A server that bills has billed such a page.
+    if not server.bills and status in (200, 500) and (lack := part_in_remark(message, wire)):
+        return lack
     # It does not know the field for calls of data providers.
     if status == 400 and "alexandria" in wire and "alexandria" in message:
         return _NO_PROVIDERS
-    if code == "DB_DISABLED":
-        return _LACKS.get(endpoint, "it has no database. Start it with one, or use another server")
+    if code in _LACKING_CODES:
+        return _LACKS.get(endpoint, _LACKING_CODES[code])
     # Its refusal of a prompt has neither a code nor details, unlike that of an invalid field.
     if (
         server.is_self_hosted
@@ -194,6 +215,18 @@ def missing_part(
     return None
 
 
+def part_in_remark(text: str, wire: Mapping[str, Any]) -> str | None:
+    """Return what a server lacks according to the warning or the error of a page, as in `missing_part`.
+
+    :param wire: the request.
+    """
+    if any(remark in text for remark in _MODEL_REMARKS):
+        return _named(_NO_MODEL, _model_options(wire))
+    if _ENGINE_REMARK in text:
+        return _named(_NO_ENGINE, (f"format {kind}" for kind in _format_types(wire)))
+    return None
+
+
 def warning_instead(server: Server, document: Mapping[str, Any]) -> str | None:
     """Return the warning that an unbilled document has instead of every requested format, or None.
 
@@ -213,9 +246,28 @@ def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
     return server.is_self_hosted and not any(isinstance(given, list) for given in found.values())
 
 
+def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> str | None:
+    """Return the report of a server that it has no such path or method, or None. See docs/service.md#unknown-paths.
+
+    :param text: the message of a JSON object, else the beginning of the body.
+    :param is_json: whether the body is a JSON object. Other text may be a proxy's.
+    :param names_object: the request names an object, which may be missing, or the code says what is missing.
+    """
+    if status == 404 and text and not is_json:
+        found = _NO_ROUTE_PAGE.search(text)
+        return found[0] if found else None
+    is_missing = status == 404 and not names_object and not text.startswith(_NO_FIGURES)
+    return (text or "the body is empty") if is_missing or status == 405 else None
+
+
+def refuses_key(message: str) -> bool:
+    """Return whether the message of a 403 is about the API key itself, not about what the key may do."""
+    return _WRONG_KEY.search(message) is not None
+
+
 def missing_route(endpoint: str) -> str:
     """Return what a server lacks that does not know the path of an endpoint, as in `missing_part`."""
-    return _LACKS.get(endpoint, 'it has no such operation. Check "Base URL", or upgrade the server')
+    return _LACKS.get(endpoint, 'it has no such operation. Check "Base URL", or use another server')
 
 
 def may_be_missing(server: Server, endpoint: str, status: int) -> bool:

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from airflow_provider_webdata.common.clean_text import trimmed
 
+_PATHS, _MESSAGES = ("path", "loc", "field"), ("message", "msg")
+"""Names of an issue's path and message. Other servers than the service use the later ones."""
 _MAX_ISSUES = 5
 _MAX_BRANCHES = 50
 _DEEPEST_UNION = 4
@@ -50,7 +52,7 @@ def _closest(issue: Any, above: tuple[str | int, ...] = (), depth: int = 0) -> l
     """Return the issue, or of a union the issues of the closest alternatives."""
     if not isinstance(issue, Mapping):
         return [_Issue(above, str(issue))]
-    path = issue.get("path")
+    path = _first(issue, _PATHS)
     parts = path if isinstance(path, list) else [path] if path else []
     here = (*above, *map(_part, parts))
     branches = issue.get("errors")
@@ -64,7 +66,11 @@ def _closest(issue: Any, above: tuple[str | int, ...] = (), depth: int = 0) -> l
             return _best(alternatives, len(here))
     values = issue.get("values") if depth else None
     accepted = tuple(map(json.dumps, values)) if isinstance(values, list) else ()
-    return [_Issue(here, str(issue.get("message", "")), accepted)]
+    return [_Issue(here, str(_first(issue, _MESSAGES) or ""), accepted)]
+
+
+def _first(issue: Mapping[str, Any], names: Sequence[str]) -> Any:
+    return next((issue[name] for name in names if name in issue), None)
 
 
 def _part(part: Any) -> str | int:

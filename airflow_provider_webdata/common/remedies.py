@@ -83,7 +83,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-401": 'check "API Key"',
     "WD-402": "buy credits, or wait for the next billing period; then clear the task",
     "WD-403": "have the feature enabled for the team, or omit it",
-    "WD-404": "check the id, and that it belongs to the team",
+    "WD-404": 'check the id, that it belongs to the team, and "Base URL"',
     "WD-408": "raise timeout, request less, or run fewer tasks concurrently",
     "WD-409": "let only one task at a time use the object, for example with a pool of one slot",
     "WD-410": "open another session, or start the agent without thread_id",

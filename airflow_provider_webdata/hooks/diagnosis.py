@@ -96,7 +96,7 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
             f"The service responds but limits the request rate, so the key could not be checked: {error.brief()}",
             "Try again later.",
         )
-    if isinstance(error, UnsupportedError) and error.status != 404:
+    if isinstance(error, UnsupportedError) and error.status not in (404, 405):
         return Diagnosis("credits", without(error.lack))
     if isinstance(error, ServerError) and error.status != 404:
         return Diagnosis("service", f"The host responds with an error: {error.brief()}", "Try again later.")

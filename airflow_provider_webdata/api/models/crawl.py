@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import AfterValidator, AliasChoices, Field
+from pydantic import AfterValidator, AliasChoices, Field, model_validator
 
 from airflow_provider_webdata.api.models.base import (
     Answer,
@@ -167,7 +167,12 @@ class CrawlRequest(CrawlScope):
 
 
 class ActiveCrawl(ResponseModel):
-    """A running crawl. `options` are crawl options including `scrapeOptions` and its headers."""
+    """A running crawl; some servers return only its id. `options` includes `scrapeOptions` and its headers."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _short_form(cls, data: Any) -> Any:
+        return {"id": data} if isinstance(data, str) else data
 
     id: str
     team_id: OrNone[str] = None
@@ -179,9 +184,11 @@ class ActiveCrawl(ResponseModel):
 
 
 class ActiveCrawls(Answer):
-    """Response of `GET /v2/crawl/active`: the running crawls of the team."""
+    """Response of `GET /v2/crawl/active`: the running crawls of the team. Some servers return them as `data`."""
 
-    crawls: Entries[ActiveCrawl]
+    crawls: Entries[ActiveCrawl] = Field(
+        validation_alias=AliasChoices("crawls", "data"), serialization_alias="crawls"
+    )
 
 
 class CrawlParamsRequest(RequestModel):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import AliasChoices, Field
 
 from airflow_provider_webdata.api.models.base import Answer, Entries, Lenient, OrNone, Remark, ResponseModel
 from airflow_provider_webdata.api.models.document import Document
+from airflow_provider_webdata.api.servers import CODE_NAMES
 
 
 class JobStarted(Answer):
@@ -79,7 +80,7 @@ class JobError(ResponseModel):
     timestamp: OrNone[str] = None
     url: OrNone[str] = None
     error: Lenient[str | None] = None
-    code: OrNone[str] = None
+    code: OrNone[str] = Field(None, validation_alias=AliasChoices(*CODE_NAMES), serialization_alias="code")
 
 
 _SKIPPED = frozenset({"EXTERNAL_LINK"})

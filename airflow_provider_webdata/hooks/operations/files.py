@@ -101,6 +101,6 @@ class FileOperations(Operations):
     async def parse_formats(self) -> list[models.FileFormat]:
         """Return the file formats that the service parses. Free. See docs/service.md#parse-kinds.
 
-        :raises NotFoundError: the service does not list them yet.
+        :raises UnsupportedError: the server does not list them yet.
         """
         return (await self._execute(Call(endpoints.PARSE_FORMATS))).data.formats

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import ConflictError, InvalidResponseError, UnfinishedJobError
+from airflow_provider_webdata.api.errors import (
+    BadRequestError,
+    ConflictError,
+    InvalidResponseError,
+    NotFoundError,
+    UnfinishedJobError,
+    WebDataError,
+)
 from airflow_provider_webdata.api.exchange import path_and_query
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import url_of
@@ -141,12 +149,22 @@ class JobOperations(Operations):
 
         :param kind: `crawl`, `batch_scrape`, or `agent`.
         :param job_id: the job's UUID.
+        :raises NotFoundError: the job does not exist, or belongs to another team.
         """
-        cancel = endpoints.JOBS[checked_kind(kind)].cancel
+        calls = endpoints.JOBS[checked_kind(kind)]
         try:
-            await self._execute(Call(cancel, path={"job_id": job_id}))
+            await self._execute(Call(calls.cancel, path={"job_id": job_id}))
         except ConflictError:
             return False
+        except (BadRequestError, NotFoundError):
+            # So some servers refuse to cancel a job that has ended, but also one that they do not know.
+            with suppress(WebDataError):
+                query = {"limit": 1} if calls.documents is not None else None
+                call = Call(calls.status, path={"job_id": job_id}, query=query)
+                state: JobState = await self._execute(call)
+                if state.status in TERMINAL_JOB_STATES:
+                    return False
+            raise
         return True
 
     async def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:

@@ -286,13 +286,14 @@ class JobResult:
         self._run.lacks("entries_skipped", errors.skipped)
         most = number("max_error_ratio", self._task.max_error_ratio, 1)
         excess = too_many(errors.failed + errors.missing, errors.succeeded, known, most)
-        lack = None
+        lack, page = None, None
         if errors.failed and not errors.succeeded:
-            first = errors.pages[0]
-            lack = self._lack(first.code, first.error or "")
+            # Other pages may have failed by themselves.
+            found = ((self._lack(page.code, page.error or ""), page) for page in errors.pages)
+            lack, page = next((one for one in found if one[0]), (None, None))
         error: TooManyFailuresError | UnsupportedError | None = None
-        if lack and not self._server.bills:
-            text = f"No page of job {self._id} has a requested format: {errors.pages[0].error}"
+        if lack and page and not self._server.bills:
+            text = f"No page of job {self._id} has a requested format: {page.error}"
             error = UnsupportedError(label_of(self._kind), 200, text, lack=lack)
         elif excess:
             text = f"{excess}: {errors.first_few()}. The result is published anyway, and is in XCom"

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api.errors import UnsupportedError
-from airflow_provider_webdata.api.servers import missing_part
+from airflow_provider_webdata.api.servers import part_in_remark
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.results.pages.requested import RequestedFormats, text_formats
 from airflow_provider_webdata.results.pages.substitutes import is_page
@@ -117,6 +117,8 @@ class CheckPages(Step):
                 self._server,
                 errors.first_warning or "none",
             )
+            if lack := self._lack():
+                self._log.warning("The server does not support them: %s", lack)
 
     def verdict(self) -> None:
         """Fail the task if the pages of its job have none of the requested formats.
@@ -129,11 +131,15 @@ class CheckPages(Step):
         lack = f"{self._server} returns pages without {names}"
         if warning := self.errors.first_warning:
             lack += f" and warns: {warning}"
-        request = self._request() if self._request is not None else {}
-        if known := missing_part(self._client().server, "", 200, None, warning, request):
+        if known := self._lack():
             lack = f"{lack}; {known}"
         text = f"No page has a requested format ({names}); the results are published anyway, and are in XCom"
         raise UnsupportedError(self._operation, 200, text, lack=lack)
+
+    def _lack(self) -> str | None:
+        """Return what the server lacks according to its first warning, as the rest of a sentence about it, or None."""
+        request = self._request() if self._request is not None else {}
+        return part_in_remark(self.errors.first_warning or "", request)
 
     @property
     def _fails(self) -> bool:

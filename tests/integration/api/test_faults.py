@@ -17,6 +17,7 @@ import pytest
 
 from airflow_provider_webdata.api import endpoints, errors, exchange
 from airflow_provider_webdata.api.client import ClientConfig, WebDataClient
+from airflow_provider_webdata.api.models.base import Answer
 from tests.integration.api.calls import built
 from tests.support.fault_server import API_KEY, Caller, Step, answer, hang_up, raw, reset
 from tests.support.waiting import PATIENCE
@@ -24,6 +25,7 @@ from tests.support.waiting import PATIENCE
 OK_SEARCH = answer(body='{"success": true, "data": {"web": []}, "id": "s-1", "creditsUsed": 2}')
 OK_MONITORS = answer(body='{"success": true, "data": []}')
 
+JOB = "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"
 SEARCH: dict[str, Any] = {"endpoint": endpoints.SEARCH, "fields": {"query": "pendulum"}}
 LIST: dict[str, Any] = {"endpoint": endpoints.LIST_MONITORS}
 CHECK: dict[str, Any] = {
@@ -40,10 +42,23 @@ CRAWL: dict[str, Any] = {
     "endpoint": endpoints.START_CRAWL,
     "fields": {"url": "https://a.example", "limit": 5},
 }
-KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": "7f3c1a52-9d0e-4b7a-8f65-0123456789ab"}
+KEYED: dict[str, Any] = {**CRAWL, "idempotency_key": JOB}
 CRAWL_STATUS: dict[str, Any] = {"endpoint": endpoints.CRAWL_STATUS, "path": {"job_id": "j-1"}}
 CRAWL_DOCUMENTS: dict[str, Any] = {"endpoint": endpoints.CRAWL_DOCUMENTS, "path": {"job_id": "j-1"}}
 BATCH_STATUS: dict[str, Any] = {"endpoint": endpoints.BATCH_SCRAPE_STATUS, "path": {"job_id": "j-1"}}
+CRAWL_ERRORS: dict[str, Any] = {"endpoint": endpoints.CRAWL_ERRORS, "path": {"job_id": "j-1"}}
+CANCEL: dict[str, Any] = {"endpoint": endpoints.CANCEL_CRAWL, "path": {"job_id": "j-1"}}
+ACTIVE: dict[str, Any] = {"endpoint": endpoints.ACTIVE_CRAWLS}
+PARSE_FORMATS: dict[str, Any] = {"endpoint": endpoints.PARSE_FORMATS}
+OWN_CALL = endpoints.Endpoint(
+    "request",
+    "GET",
+    "/v2/feedback/f-1",
+    "endpoints",
+    lambda: Answer,
+    is_declared=False,
+    title="GET /v2/feedback/f-1",
+)
 CREATE: dict[str, Any] = {
     "endpoint": endpoints.CREATE_MONITOR,
     "fields": {
@@ -126,8 +141,8 @@ ROWS = [
     Row("403 names a feature of scrape options",
         {**SEARCH, "fields": {"query": "x", "scrape_options": {"formats": ["markdown"], "zero_data_retention": True}}},
         [failure(403, error="no")], errors.EntitlementError, says="zeroDataRetention"),
-    Row("404", LIST, [failure(404, error="Monitor not found")],
-        errors.NotFoundError, has={"verdict": "unknown"}, says="Monitor not found"),
+    Row("404", CHECK, [failure(404, error="Check not found")],
+        errors.NotFoundError, has={"verdict": "unknown"}, says="Check not found"),
     Row("a proxy's 404, a read", LIST, [answer(404, "404 page not found\n", "text/plain"), OK_MONITORS], None, requests=2),
     Row("a proxy's 404 that stays", LIST, [answer(404, "<html>404 Not Found</html>", "text/html")],
         errors.ServerError, options={"retry_budget": 0.0}, says="probably from a proxy"),
@@ -342,6 +357,66 @@ ROWS = [
         errors.BadRequestError, says=r"bad \ud83d", has={"code": "BAD_REQUEST"}),
     Row("half an emoji in a failure with 200", SCRAPE, [answer(200, r'{"success": false, "error": "no \ud83d"}')],
         errors.UnsuccessfulError, says=r"no \ud83d"),
+    # Other servers with the same API. A path without an id of the caller has no object that could be missing.
+    Row("no route: FastAPI", MAP, [answer(404, '{"detail": "Not Found"}')],
+        errors.UnsupportedError, has={"status": 404, "verdict": "never"},
+        says='map: HTTP 404: Not Found. The server does not support this call: it has no such operation. Check "Base URL"'),
+    Row("no route, a read: FastAPI", LIST, [answer(404, '{"detail": "Not Found"}')],
+        errors.UnsupportedError, says="it has no monitors. Schedule a DAG"),
+    Row("no route: firecrawl-compat", CRAWL, [failure(404, error="Not found")], errors.UnsupportedError, says="HTTP 404: Not found. The server"),
+    Row("no route: firecrawl-lb", PARSE_FORMATS,
+        [answer(404, '{"error": {"message": "No such route", "type": "invalid_request_error", "code": "not_found"}}')],
+        errors.UnsupportedError, has={"code": "not_found"}, says="No such route. The server does not support this call"),
+    Row("no route: crw", ACTIVE, [answer(404, b"")], errors.UnsupportedError, says='Check "Base URL"', callers=BOTH),
+    Row("no route, a start: crw", SEARCH, [answer(404, b"")], errors.UnsupportedError),
+    Row("no method: FastAPI", LIST, [answer(405, '{"detail": "Method Not Allowed"}')],
+        errors.UnsupportedError, has={"status": 405, "verdict": "never"}, says="HTTP 405: Method Not Allowed. The server does not support"),
+    Row("no method for an object: crw", CANCEL, [failure(405, error="Method not allowed", errorCode="method_not_allowed")],
+        errors.UnsupportedError, has={"code": "method_not_allowed"}, says="cancel crawl: HTTP 405"),
+    Row("no method: an empty answer", CRAWL_STATUS, [answer(405, b"")], errors.UnsupportedError),
+    Row("no method: text", CRAWL_STATUS, [answer(405, "Method Not Allowed\n", "text/plain")], errors.UnsupportedError, callers=BOTH),
+    Row("a missing object: FastAPI", CRAWL_STATUS, [answer(404, '{"detail": "Not Found"}')], errors.NotFoundError, says="Not Found"),
+    Row("a missing object: an empty answer", CRAWL_STATUS, [answer(404, b"")], errors.ServerError, options={"retry_budget": 0.0}),
+    Row("a wrong key: groktocrawl", LIST, [answer(403, '{"detail": "Invalid or missing API key."}')],
+        errors.AuthenticationError, has={"status": 403, "verdict": "never"}, says='Check "API Key" (WD-401)'),
+    Row("a wrong key: FastAPI", SEARCH, [answer(403, '{"detail": "Not authenticated"}')], errors.AuthenticationError),
+    Row("a key that may not do this", SEARCH, [failure(403, error="This API key is not allowed from your IP address")],
+        errors.EntitlementError),
+    Row("an invalid text about something else", SEARCH, [failure(403, error="Invalid domain: keys.example is blocked")],
+        errors.EntitlementError),
+    Row("no search backend: crw", SEARCH, [failure(503, error="Search is disabled: set [search].searxng_url", errorCode="search_disabled")],
+        errors.UnsupportedError, has={"code": "search_disabled", "verdict": "never"}, says="it has no search backend. Configure one on the server"),
+    Row("a code as errorCode: crw", SCRAPE, [failure(422, error="Target unreachable", errorCode="target_unreachable")],
+        errors.ClientError, has={"code": "target_unreachable"}, says="HTTP 422, target_unreachable: Target"),
+    Row("a code as error_code: groktocrawl", SCRAPE, [failure(502, error="no", error_code="SCRAPE_FAILED")],
+        errors.ServerError, has={"code": "SCRAPE_FAILED"}),
+    Row("its code decides the class, by any name", SCRAPE, [failure(500, error="expired", error_code="SCRAPE_SSL_ERROR")],
+        errors.PermanentPageError),
+    Row("fields as field and message: groktocrawl", SEARCH,
+        [failure(422, error="Validation failed", details=[{"field": "limit", "message": "must be positive"}, {"field": "body.query", "message": "required"}])],
+        errors.ClientError, says="Validation failed (limit: must be positive; body.query: required)"),
+    Row("fields as loc and msg: FastAPI", SEARCH,
+        [answer(422, '{"detail": [{"loc": ["body", "formats", 0], "msg": "Input should be a valid string", "type": "string_type"}]}')],
+        errors.ClientError, says="HTTP 422: body.formats.0: Input should be a valid string"),
+    Row("crawls as ids: crw", ACTIVE, [answer(body='{"success": true, "crawls": ["c-1", "c-2"]}')], None, gives='"crawls":[{"id":"c-1",'),
+    Row("crawls as data: groktocrawl", ACTIVE, [answer(body='{"success": true, "data": [{"id": "c-1", "status": "processing"}]}')],
+        None, gives='"crawls":[{"id":"c-1",'),
+    Row("the code of a failed page by another name", CRAWL_ERRORS, [answer(body='{"errors": [{"url": "u", "error": "x", "errorCode": "unreachable"}]}')],
+        None, gives='"code":"unreachable"'),
+    # The service's own 404s of paths without an id.
+    Row("a team without figures", {"endpoint": endpoints.CREDIT_USAGE}, [failure(404, error="Could not find credit usage information")],
+        errors.NotFoundError, says="Could not find credit usage"),
+    Row("a team without figures of tokens", {"endpoint": endpoints.TOKEN_USAGE}, [failure(404, error="Could not find token usage information")],
+        errors.NotFoundError),
+    Row("an upload that has expired", {"endpoint": endpoints.PARSE_BY_REFERENCE, "fields": {"upload_ref": "r"}},
+        [failure(404, code="NOT_FOUND", error="Upload URL not found or expired.")], errors.NotFoundError),
+    Row("a batch that should be extended", {"endpoint": endpoints.START_BATCH_SCRAPE, "fields": {"urls": ["a.example"], "append_to_id": JOB}},
+        [failure(404, error="Job not found")], errors.NotFoundError),
+    Row("an unknown thread of an agent", {"endpoint": endpoints.START_AGENT, "fields": {"prompt": "x", "thread_id": JOB}},
+        [failure(404, code="thread_not_found", error="Agent thread not found")], errors.NotFoundError),
+    Row("an unknown data provider", {"endpoint": endpoints.FIND_TOOLS, "extra_body": {"alexandria": []}},
+        [failure(404, code="unknown_provider", error="Unknown provider 'x'")], errors.BadRequestError),
+    Row("a call of the caller", {"endpoint": OWN_CALL}, [failure(404, error="Not found")], errors.NotFoundError),
     # Values of a newer service.
     Row("unknown fields and states", CHECK,
         [answer(body='{"data": {"id": "c", "status": "paused_for_tea", "pages": [{"status": "x", "new": 1}]}, "y": {}}',
@@ -358,7 +433,7 @@ ROWS = [
 @pytest.mark.rule("ok-but-failed-job", "rate-limit-text", "retry-after", "scrape-min-age", "scrape-timeout")
 @pytest.mark.rule("scrape-lockdown", "threat-entitlement", "zdr-entitlement", "large-documents-answer")
 @pytest.mark.rule("large-documents-again", "search-timeout", "search-enterprise", "map-timeout")
-@pytest.mark.rule("half-characters")
+@pytest.mark.rule("half-characters", "server-lacks", "unknown-paths")
 @pytest.mark.rule("crawl-robots", "job-status", "job-cancel-ended", "monitor-run-conflict", "check-failed")
 @pytest.mark.parametrize(
     ("row", "kind"),

@@ -495,7 +495,10 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         lambda w: w.connect(_answering(w, body=_usage(remainingCredits=4.5, planCredits=100))),
         {"credits": ("warning", "4.5 credits are left of 100 in the plan", "Buy credits")},
     ),
-    "no figures": (lambda w: w.connect(_answering(w, 404, _error("No credit usage"))), {}),
+    "no figures": (
+        lambda w: w.connect(_answering(w, 404, _error("Could not find credit usage information"))),
+        {},
+    ),
     "no number of credits": (lambda w: w.connect(_answering(w, body=_usage())), {}),
     "a service that repeats secrets": (
         lambda w: w.connect(_answering(w, 403, _error(f"not with {WEBHOOK_SECRET}"))),

@@ -116,14 +116,36 @@ async def test_cancel(serve: Any) -> None:
     over = answer(409, '{"error": "already finished"}')
     unknown = answer(404, '{"error": "Job not found"}')
     kinds: dict[Any, str] = {**PATHS, "agent": f"/v2/agent/{JOB}"}
-    server, hook = serve(*[{"status": "cancelled"}, over, unknown] * len(kinds))
+    server, hook = serve(*[{"status": "cancelled"}, over, unknown, unknown] * len(kinds))
     for kind in kinds:
         assert await settled(hook.cancel_job(kind, JOB)) is True
         assert await settled(hook.cancel_job(kind, JOB)) is False
         with pytest.raises(errors.NotFoundError):
             await settled(hook.cancel_job(kind, JOB))
-    assert calls_of(server) == [("DELETE", target) for target in kinds.values() for _ in range(3)]
+    # An unknown job has not ended, as far as the service shows.
+    methods = ("DELETE", "DELETE", "DELETE", "GET")
+    assert [(method, target.partition("?")[0]) for method, target in calls_of(server)] == [
+        (method, target) for target in kinds.values() for method in methods
+    ]
     await settled(hook.close())
+
+
+@pytest.mark.parametrize("refusal", [(400, "Invalid request: already finished"), (404, "No such job")])
+async def test_a_job_that_has_ended_needs_no_cancel(serve: Any, refusal: tuple[int, str]) -> None:
+    """Servers refuse with several statuses, also for other reasons: the state of the job decides."""
+    refused = answer(refusal[0], json.dumps({"success": False, "error": refusal[1]}))
+    error = errors.BadRequestError if refusal[0] == 400 else errors.NotFoundError
+    running, unknown = {"success": True, "status": "processing"}, answer(404, '{"error": "No such job"}')
+    for kind in (*PATHS, "agent"):
+        server, hook = serve(refused, {"success": True, "status": "completed"})
+        assert await settled(hook.cancel_job(kind, JOB)) is False
+        assert [method for method, _ in calls_of(server)] == ["DELETE", "GET"]
+        await settled(hook.close())
+        for state in (running, unknown):
+            _, hook = serve(refused, state)
+            with pytest.raises(error, match=refusal[1]):
+                await settled(hook.cancel_job(kind, JOB))
+            await settled(hook.close())
 
 
 async def test_what_a_kind_cannot_do_is_not_sent(serve: Any) -> None:

@@ -302,5 +302,5 @@ async def test_kinds_of_files(hook, sandbox) -> None:
     assert {name for kind in kinds for name in kind.extensions} == {*parse_models.FILE_EXTENSIONS}
     assert all(kind.available and kind.mime_types for kind in kinds)
     sandbox.control.add_fault("status", path="/v2/parse/formats", status=404)
-    with pytest.raises(errors.NotFoundError):
+    with pytest.raises(errors.UnsupportedError):
         await settled(hook.parse_formats())

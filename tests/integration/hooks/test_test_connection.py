@@ -173,6 +173,7 @@ OTHERS = {
     "a web site": (200, b"<html>Welcome</html>", "text/html", "is not this service"),
     "another JSON API": (200, b'{"status": "ok"}', "application/json", "is not this service"),
     "another JSON API's 404": (404, b'{"detail": "Not Found"}', "application/json", "is not this service"),
+    "another JSON API's 405": (405, b'{"detail": "Method Not Allowed"}', "application/json", "is not this service"),
     "a JSON list": (200, b"[1, 2]", "application/json", "is not this service"),
     "a fault": (503, b"<html>Bad gateway</html>", "text/html", "responds with an error: "),
     "forbidden": (403, b'{"success": false, "error": "blocked"}', "application/json", "forbids the call: blocked"),

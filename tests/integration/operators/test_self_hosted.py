@@ -80,7 +80,7 @@ LACKING: dict[str, tuple[Any, str, int]] = {
     ),
     "session": (
         lambda: WebDataInteractOperator(task_id="t", steps=["1"], retries=2),
-        "it has no browser service",
+        "it has no browser sessions, which need its browser service and a database",
         1,
     ),
 }  # fmt: skip
@@ -189,6 +189,33 @@ def test_pages_that_all_fail_for_lack_of_a_model_fail_the_task(
 
 
 @pytest.mark.rule("document-without-formats")
+@pytest.mark.parametrize("declared", [{"server": "hosted"}, {}], ids=["hosted", "not declared"])
+def test_a_job_on_a_server_that_may_bill_names_the_missing_model(
+    own: SandboxServer, connect: Any, declared: dict[str, str]
+) -> None:
+    connect(own, **declared)
+    formats = [{"type": "json", "schema": SCHEMA}]
+    outcome = direct.run(
+        WebDataBatchScrapeOperator(task_id="t", urls=["https://river.example/"], formats=formats, retries=2)
+    )
+    assert outcome.ended == ("failed", 1)
+    text = " ".join(str(outcome.error).split())
+    assert "Configure one on the server, or omit the option (format json)" in text
+    assert "(WD-016)" in text
+
+
+def test_a_missing_model_is_named_beside_a_page_that_failed_by_itself(own: SandboxServer) -> None:
+    urls = ["http://10.0.0.1/a", "https://river.example/", "https://lake.example/"]
+    formats = [{"type": "json", "schema": SCHEMA}]
+    outcome = direct.run(WebDataBatchScrapeOperator(task_id="t", urls=urls, formats=formats, retries=2))
+    assert outcome.ended == ("failed", 1)
+    text = " ".join(str(outcome.error).split())
+    assert "it needs a language model. Configure one on the server, or omit the option (format json)" in text
+    assert "(WD-016)" in text
+    assert "JSON extraction failed" in text
+
+
+@pytest.mark.rule("document-without-formats")
 def test_the_formats_that_came_back_are_kept(own: SandboxServer, log: Any) -> None:
     formats = ["markdown", {"type": "json", "schema": SCHEMA}]
     page = direct.run(WebDataScrapeOperator(task_id="t", url="https://river.example/", formats=formats))
@@ -201,6 +228,7 @@ def test_the_formats_that_came_back_are_kept(own: SandboxServer, log: Any) -> No
     assert batch.state == "success"
     assert batch.value["data"][0]["markdown"]
     assert "1 of 1 pages have a warning from the service" in log()
+    assert "it needs a language model. Configure one on the server, or omit the option (format json)" in log()
 
 
 def test_a_server_that_bills_keeps_its_warning(own: SandboxServer, connect: Any, log: Any) -> None:

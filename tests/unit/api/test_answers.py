@@ -244,10 +244,10 @@ FORM = "the error body has an unknown form; it starts with: "
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({"detail": "Not\nFound"}, FORM + '{"detail": "Not\\nFound"}'),
+        ({"detail": "Not\nFound"}, "Not Found"),
         (
             {"detail": [{"loc": ["body", "url"], "msg": "Field required"}]},
-            FORM + '{"detail": [{"loc": ["body", "url"], "msg": "Field required"}]}',
+            "body.url: Field required",
         ),
         ({"title": "Gone away", "status": 400}, FORM + '{"title": "Gone away", "status": 400}'),
         (
