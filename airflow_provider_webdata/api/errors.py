@@ -36,6 +36,12 @@ class ConfigurationError(WebDataError):
     verdict = "never"
 
 
+class EnvironmentVariableError(ConfigurationError):
+    """A variable of the environment is invalid that HTTP clients read. It is the same until the process ends."""
+
+    help_code = "WD-009"
+
+
 class InvalidRequestError(WebDataError):
     """The request violates a documented rule and was not sent.
 

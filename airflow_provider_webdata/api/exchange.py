@@ -28,7 +28,6 @@ from airflow_provider_webdata.api.errors import (
     CertificateRefusedError,
     CertificateRequiredError,
     ClientError,
-    ConfigurationError,
     ConflictError,
     EntitlementError,
     IdempotencyKeyUsedError,
@@ -44,7 +43,7 @@ from airflow_provider_webdata.api.errors import (
     error_class,
     flattened,
 )
-from airflow_provider_webdata.api.http_clients import http_client
+from airflow_provider_webdata.api.http_clients import http_client, tls_context
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
@@ -199,14 +198,7 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
 
 def route_options(config: ClientConfig) -> dict[str, Any]:
     """Return the part of `http_options` that applies to any host: certificates and the proxy."""
-    options: dict[str, Any] = {"verify": config.verify}
-    if config.verify and config.ca_file:
-        try:
-            options["verify"] = ssl.create_default_context(cafile=config.ca_file)
-        except OSError as error:
-            raise ConfigurationError(
-                f"ca_file {config.ca_file!r} cannot be loaded: {plain_reason(error)}"
-            ) from error
+    options: dict[str, Any] = {"verify": tls_context(verify=config.verify, ca_file=config.ca_file)}
     if config.proxy:
         options["proxy"] = config.proxy
     return options

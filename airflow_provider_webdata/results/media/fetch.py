@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import ssl
 import threading
 import time
 import zlib
@@ -28,6 +27,7 @@ from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_fo
 from airflow_provider_webdata.common.http_clients import goes_through_proxy, http_client
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
+from airflow_provider_webdata.common.tls import tls_context
 from airflow_provider_webdata.results.files.storage import WholeFile
 from airflow_provider_webdata.results.media.kinds import FIRST_BYTES, MediaKind, sniffed, type_of
 
@@ -95,11 +95,8 @@ class MediaFetcher:
     def __init__(self, settings: MediaSettings) -> None:
         self._settings = settings
         self._stopped = threading.Event()
-        has_own_authority = settings.verify and settings.ca_file
         options: dict[str, Any] = {
-            "verify": ssl.create_default_context(cafile=settings.ca_file)
-            if has_own_authority
-            else httpx.create_ssl_context(settings.verify),
+            "verify": tls_context(verify=settings.verify, ca_file=settings.ca_file),
             "timeout": settings.timeout,
             "follow_redirects": False,
             # Without keep-alive, a connection verified for one host serves no other with the same IP.
