@@ -192,7 +192,8 @@ class CertificateRefusedError(TransportError):
 
 
 class CertificateRequiredError(TransportError):
-    """The service's host, or a proxy in front of it, ended the TLS handshake: it requires a client certificate.
+    """The service's host, or a proxy in front of it, ended the TLS handshake: it requires a client certificate, or
+    refuses the connection's.
 
     In TLS 1.3, the server checks the certificate only after the client has sent its request, which it never reads.
     """

@@ -111,9 +111,18 @@ _NOT_SENT = (
 
 
 _HANDSHAKE_FAILURE = "ALERT_HANDSHAKE_FAILURE"
-_CERTIFICATE_ALERTS = ("ALERT_CERTIFICATE_REQUIRED", "ALERT_BAD_CERTIFICATE", _HANDSHAKE_FAILURE)
-"""TLS alerts of servers that require a client certificate, as OpenSSL names them. TLS 1.2 has no alert of its own for
-it, and TLS 1.3 sends it only after the handshake, in place of a response."""
+_CERTIFICATE_ALERTS = (
+    *("ALERT_CERTIFICATE_REQUIRED", "ALERT_BAD_CERTIFICATE", _HANDSHAKE_FAILURE),
+    *(
+        "ALERT_UNKNOWN_CA",
+        "ALERT_CERTIFICATE_EXPIRED",
+        "ALERT_CERTIFICATE_REVOKED",
+        "ALERT_CERTIFICATE_UNKNOWN",
+    ),
+    *("ALERT_UNSUPPORTED_CERTIFICATE", "ALERT_ACCESS_DENIED"),
+)
+"""TLS alerts of servers that require a client certificate, or refuse the one presented, as OpenSSL names them. TLS 1.2
+has no alert of its own for a missing one, and TLS 1.3 sends them only after the handshake, in place of a response."""
 
 _NO_CERTIFICATE = b"No required SSL certificate was sent"
 """In nginx's page for a client without a certificate, whose handshake it completes."""
@@ -196,9 +205,15 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
     return options
 
 
-def route_options(config: ClientConfig) -> dict[str, Any]:
-    """Return the part of `http_options` that applies to any host: certificates and the proxy."""
-    options: dict[str, Any] = {"verify": tls_context(verify=config.verify, ca_file=config.ca_file)}
+def route_options(config: ClientConfig, *, is_service: bool = True) -> dict[str, Any]:
+    """Return the part of `http_options` that applies to any request: certificates and the proxy.
+
+    :param is_service: whether the host is the service's, to which the client certificate is presented.
+    """
+    certificate = config.certificate if is_service else None
+    options: dict[str, Any] = {
+        "verify": tls_context(verify=config.verify, ca_file=config.ca_file, certificate=certificate)
+    }
     if config.proxy:
         options["proxy"] = config.proxy
     return options
@@ -402,10 +417,11 @@ def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline
     # On an asynchronous connection, anyio lets an alert through.
     except (httpx.TransportError, ssl.SSLError) as error:
         if (alert := _certificate_alert(error)) is not None:
-            requires = "probably requires" if alert.endswith(_HANDSHAKE_FAILURE) else "requires"
+            does = "requires a" if prepared.config.certificate is None else "refuses the connection's"
+            probably = "probably " if alert.endswith(_HANDSHAKE_FAILURE) else ""
             reason = (
-                f"{prepared.config.base_url} ended the TLS handshake ({plain_reason(error)}): it {requires} a client "
-                "certificate"
+                f"{prepared.config.base_url} ended the TLS handshake ({plain_reason(error)}): it {probably}{does} "
+                "client certificate"
             )
             raise CertificateRequiredError(name, reason, sent=False) from error
         what = "cannot reach" if isinstance(error, _NOT_SENT) else "lost the connection to"
@@ -444,7 +460,7 @@ def check_certificate_alert(prepared: Prepared[Any]) -> None:
 
 
 def _certificate_alert(error: BaseException) -> str | None:
-    """Return OpenSSL's name of the TLS alert of a server that requires a client certificate, or None."""
+    """Return OpenSSL's name of the TLS alert of a server that accepts no connection without another certificate."""
     cause: BaseException | None = error
     while cause is not None:
         reason = str(cause.reason) if isinstance(cause, ssl.SSLError) else ""

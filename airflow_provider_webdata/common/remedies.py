@@ -36,7 +36,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-016": "use a connection to a server that supports the call, or change the call",
     "WD-017": 'check the host name in "Base URL" and "Proxy"',
     "WD-018": 'check "Base URL", "CA bundle" and "Verify TLS certificate"',
-    "WD-019": 'set "Base URL" to a proxy that presents a client certificate; the connection has none',
+    "WD-019": 'set "Client certificate" of the connection to one that the server trusts',
     "WD-020": "if it fails again, open the page, and correct the URL or the actions, or raise timeout",
     "WD-021": "omit the page: the service refuses it for every team",
     "WD-022": "omit min_age and lockdown to fetch the page",

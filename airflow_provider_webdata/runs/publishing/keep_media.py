@@ -73,6 +73,8 @@ class KeepMedia(Step):
             ca_file=client.ca_file,
             proxy=client.proxy,
             hosts=connection.media_hosts | {url_host(client.base_url) or ""},
+            certificate=client.certificate,
+            own_host=url_host(client.base_url),
         )
 
     def summary(self) -> Mapping[str, Any]:
