@@ -124,8 +124,8 @@ _CERTIFICATE_ALERTS = (
 """TLS alerts of servers that require a client certificate, or refuse the one presented, as OpenSSL names them. TLS 1.2
 has no alert of its own for a missing one, and TLS 1.3 sends them only after the handshake, in place of a response."""
 
-_NO_CERTIFICATE = b"No required SSL certificate was sent"
-"""In nginx's page for a client without a certificate, whose handshake it completes."""
+_NO_CERTIFICATE = (b"No required SSL certificate was sent", b"The SSL certificate error")
+"""In nginx's pages for a client without a certificate, or with one that it refuses; it completes the handshake."""
 
 _NO_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
@@ -417,17 +417,23 @@ def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline
     # On an asynchronous connection, anyio lets an alert through.
     except (httpx.TransportError, ssl.SSLError) as error:
         if (alert := _certificate_alert(error)) is not None:
-            does = "requires a" if prepared.config.certificate is None else "refuses the connection's"
             probably = "probably " if alert.endswith(_HANDSHAKE_FAILURE) else ""
             reason = (
-                f"{prepared.config.base_url} ended the TLS handshake ({plain_reason(error)}): it {probably}{does} "
-                "client certificate"
+                f"{prepared.config.base_url} ended the TLS handshake ({plain_reason(error)}): it {probably}"
+                f"{_demand(prepared.config)}"
             )
             raise CertificateRequiredError(name, reason, sent=False) from error
         what = "cannot reach" if isinstance(error, _NOT_SENT) else "lost the connection to"
         reason = f"{what} {prepared.config.base_url} ({plain_reason(error)})"
         kind = _kind_of(error, prepared.config.base_url)
         raise kind(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
+
+
+def _demand(config: ClientConfig) -> str:
+    """Return what a server does that ends a TLS connection because of the client's certificate."""
+    if config.certificate is None:
+        return "requires a client certificate"
+    return "refuses the connection's client certificate"
 
 
 def may_have_lost_alert(prepared: Prepared[Any], error: TransportError) -> bool:
@@ -543,9 +549,11 @@ class Reader(Generic[ResponseT]):
         """
         if self._headers.keys() & _ENDING_HEADERS:
             _warn_once(self._prepared.config, self._deprecation())
-        if self._status == HTTPStatus.BAD_REQUEST and _NO_CERTIFICATE in self._buffer.getvalue():
-            base_url = self._prepared.config.base_url
-            reason = f"{base_url} refused the TLS connection (HTTP 400): it requires a client certificate"
+        if self._status == HTTPStatus.BAD_REQUEST and any(
+            text in self._buffer.getvalue() for text in _NO_CERTIFICATE
+        ):
+            config = self._prepared.config
+            reason = f"{config.base_url} refused the TLS connection (HTTP 400): it {_demand(config)}"
             raise CertificateRequiredError(self._endpoint.label, reason, sent=False)
         if self._status >= 400:
             raise self._api_error(self._error_body())

@@ -244,3 +244,19 @@ def test_media_present_it_to_the_service_only(
     report = MediaReport()
     list(keep_media([page], f"{tmp_path}/media", settings, report))
     assert (report.kept, len(made.requests)) == ((1, 1) if host == "127.0.0.1" else (0, 0))
+
+
+@pytest.mark.parametrize("kind", ["sync", "async"])
+def test_a_proxy_that_completes_the_handshake_and_refuses_it(
+    server: tuple[FaultServer, Files], kind: str
+) -> None:
+    """As nginx does."""
+    made, files = server
+    page = "<html><head><title>400 The SSL certificate error</title></head></html>"
+    made._steps = [answer(400, page, "text/html")]
+    caller = Caller(kind, {"ca_file": files.certificate, "retry_budget": 5, **WAYS["one file"](files)})
+    with pytest.raises(
+        CertificateRequiredError, match="it refuses the connection's client certificate"
+    ) as caught:
+        asyncio.run(caller.call(made.url, endpoints.SEARCH, body=models.SearchRequest(query="q")))
+    assert (caught.value.verdict, caught.value.sent, len(made.requests)) == ("never", False, 1)

@@ -215,6 +215,8 @@ def test_wrong_credentials_are_said_before_there_is_anything_to_write(refusing, 
 @each_row("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
 def test_certificates_of_the_environment_that_are_missing_are_named(monkeypatch, name):
     """The storage's library says only that a file does not exist, which is not the one to write."""
+    for other in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(other, raising=False)
     monkeypatch.setenv(name, "/no-cert-file.crt")
     extra = {"endpoint_url": "https://127.0.0.1:9", "region_name": "us-east-1"}
     connection = {"conn_type": "aws", "login": "key", "password": "secret", "extra": extra}
