@@ -263,6 +263,24 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "description": "Path of a PEM file on the workers. Default: the default certificate authorities.",
             "schema": text,
         },
+        "client_cert_file": {
+            "label": "Client certificate",
+            "description": "Path of a PEM file on the workers and triggerers with the certificate that is presented "
+            "to the service's host. Default: none.",
+            "schema": text,
+        },
+        "client_key_file": {
+            "label": "Client key",
+            "description": "Path of a PEM file with the private key of the client certificate. Default: the file of "
+            "the client certificate.",
+            "schema": text,
+        },
+        # The key's name makes Airflow's API mask it.
+        "client_key_password": {
+            "label": "Client key password",
+            "description": "Password of the private key, if it has one.",
+            "schema": secret,
+        },
         "proxy": {
             "label": "Proxy",
             "description": "URL of an HTTP proxy, with login if required. Percent-encode #, /, ?, @, and [ in it. "

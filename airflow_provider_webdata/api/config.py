@@ -20,6 +20,7 @@ from airflow_provider_webdata.api.servers import (
 )
 from airflow_provider_webdata.common.http_clients import PROXY_RULE, is_proxy
 from airflow_provider_webdata.common.http_library import httpx
+from airflow_provider_webdata.common.tls import ClientCertificate
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,6 +50,9 @@ class ClientConfig:
     :param max_response_bytes: maximum size of a response in bytes, after decompression.
     :param verify: whether to verify TLS certificates.
     :param ca_file: path of a CA bundle that replaces the default one.
+    :param client_cert_file: path of a PEM file with a client certificate, which only the service's host receives.
+    :param client_key_file: path of a PEM file with its private key; None: it is in `client_cert_file`.
+    :param client_key_password: of the private key.
     :param proxy: URL of an HTTP proxy.
     :param headers: sent with every request.
     :param declared: kind of the server: `hosted` or `self-hosted`. None: unknown, unless it is the hosted service.
@@ -63,6 +67,9 @@ class ClientConfig:
     max_response_bytes: int = 64 * 2**20
     verify: bool = True
     ca_file: str | None = None
+    client_cert_file: str | None = None
+    client_key_file: str | None = None
+    client_key_password: str | None = field(default=None, repr=False)
     proxy: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     declared: Kind | None = None
@@ -71,6 +78,13 @@ class ClientConfig:
     def server(self) -> Server:
         """What is known about the server."""
         return server_of(self.base_url, self.declared)
+
+    @property
+    def certificate(self) -> ClientCertificate | None:
+        """The client certificate; None: there is none."""
+        if self.client_cert_file is None:
+            return None
+        return ClientCertificate(self.client_cert_file, self.client_key_file, self.client_key_password)
 
     @cached_property
     def warned(self) -> set[str]:
@@ -107,6 +121,11 @@ class ClientConfig:
         for name, number, least in numbers:
             if not least <= number < float("inf"):
                 raise ConfigurationError(f"{name} must be a number of at least {least} (given: {number!r})")
+        for name in ("client_key_file", "client_key_password"):
+            if self.client_cert_file is None and getattr(self, name) is not None:
+                raise ConfigurationError(
+                    f"{name} is set without client_cert_file; set client_cert_file, or clear {name}"
+                )
         if self.proxy is not None and not is_proxy(self.proxy):
             # httpx would include parts of a password in its error message.
             raise ConfigurationError(f"proxy {PROXY_RULE}")

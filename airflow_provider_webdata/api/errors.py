@@ -37,6 +37,12 @@ class ConfigurationError(WebDataError):
     verdict = "never"
 
 
+class EnvironmentVariableError(ConfigurationError):
+    """A variable of the environment is invalid that HTTP clients read. It is the same until the process ends."""
+
+    help_code = "WD-009"
+
+
 class InvalidRequestError(WebDataError):
     """The request violates a documented rule and was not sent.
 
@@ -188,7 +194,8 @@ class CertificateRefusedError(TransportError):
 
 
 class CertificateRequiredError(TransportError):
-    """The service's host, or a proxy in front of it, ended the TLS handshake: it requires a client certificate.
+    """The service's host, or a proxy in front of it, ended the TLS handshake: it requires a client certificate, or
+    refuses the connection's.
 
     In TLS 1.3, the server checks the certificate only after the client has sent its request, which it never reads.
     """

@@ -30,7 +30,6 @@ from airflow_provider_webdata.api.errors import (
     CertificateRefusedError,
     CertificateRequiredError,
     ClientError,
-    ConfigurationError,
     ConflictError,
     EntitlementError,
     IdempotencyKeyUsedError,
@@ -46,7 +45,7 @@ from airflow_provider_webdata.api.errors import (
     error_class,
     flattened,
 )
-from airflow_provider_webdata.api.http_clients import http_client
+from airflow_provider_webdata.api.http_clients import http_client, tls_context
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
@@ -122,12 +121,21 @@ _NOT_SENT = (
 
 
 _HANDSHAKE_FAILURE = "ALERT_HANDSHAKE_FAILURE"
-_CERTIFICATE_ALERTS = ("ALERT_CERTIFICATE_REQUIRED", "ALERT_BAD_CERTIFICATE", _HANDSHAKE_FAILURE)
-"""TLS alerts of servers that require a client certificate, as OpenSSL names them. TLS 1.2 has no alert of its own for
-it, and TLS 1.3 sends it only after the handshake, in place of a response."""
+_CERTIFICATE_ALERTS = (
+    *("ALERT_CERTIFICATE_REQUIRED", "ALERT_BAD_CERTIFICATE", _HANDSHAKE_FAILURE),
+    *(
+        "ALERT_UNKNOWN_CA",
+        "ALERT_CERTIFICATE_EXPIRED",
+        "ALERT_CERTIFICATE_REVOKED",
+        "ALERT_CERTIFICATE_UNKNOWN",
+    ),
+    *("ALERT_UNSUPPORTED_CERTIFICATE", "ALERT_ACCESS_DENIED"),
+)
+"""TLS alerts of servers that require a client certificate, or refuse the one presented, as OpenSSL names them. TLS 1.2
+has no alert of its own for a missing one, and TLS 1.3 sends them only after the handshake, in place of a response."""
 
-_NO_CERTIFICATE = b"No required SSL certificate was sent"
-"""In nginx's page for a client without a certificate, whose handshake it completes."""
+_NO_CERTIFICATE = (b"No required SSL certificate was sent", b"The SSL certificate error")
+"""In nginx's pages for a client without a certificate, or with one that it refuses; it completes the handshake."""
 
 _NO_NAME = {socket.EAI_NONAME, getattr(socket, "EAI_NODATA", socket.EAI_NONAME)}
 
@@ -207,16 +215,15 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
     return options
 
 
-def route_options(config: ClientConfig) -> dict[str, Any]:
-    """Return the part of `http_options` that applies to any host: certificates and the proxy."""
-    options: dict[str, Any] = {"verify": config.verify}
-    if config.verify and config.ca_file:
-        try:
-            options["verify"] = ssl.create_default_context(cafile=config.ca_file)
-        except OSError as error:
-            raise ConfigurationError(
-                f"ca_file {config.ca_file!r} cannot be loaded: {plain_reason(error)}"
-            ) from error
+def route_options(config: ClientConfig, *, is_service: bool = True) -> dict[str, Any]:
+    """Return the part of `http_options` that applies to any request: certificates and the proxy.
+
+    :param is_service: whether the host is the service's, to which the client certificate is presented.
+    """
+    certificate = config.certificate if is_service else None
+    options: dict[str, Any] = {
+        "verify": tls_context(verify=config.verify, ca_file=config.ca_file, certificate=certificate)
+    }
     if config.proxy:
         options["proxy"] = config.proxy
     return options
@@ -420,16 +427,23 @@ def transport_errors(prepared: Prepared[Any], deadline: Deadline | AsyncDeadline
     # On an asynchronous connection, anyio lets an alert through.
     except (httpx.TransportError, ssl.SSLError) as error:
         if (alert := _certificate_alert(error)) is not None:
-            requires = "probably requires" if alert.endswith(_HANDSHAKE_FAILURE) else "requires"
+            probably = "probably " if alert.endswith(_HANDSHAKE_FAILURE) else ""
             reason = (
-                f"{prepared.config.base_url} ended the TLS handshake ({plain_reason(error)}): it {requires} a client "
-                "certificate"
+                f"{prepared.config.base_url} ended the TLS handshake ({plain_reason(error)}): it {probably}"
+                f"{_demand(prepared.config)}"
             )
             raise CertificateRequiredError(name, reason, sent=False) from error
         what = "cannot reach" if isinstance(error, _NOT_SENT) else "lost the connection to"
         reason = f"{what} {prepared.config.base_url} ({plain_reason(error)})"
         kind = _kind_of(error, prepared.config.base_url)
         raise kind(name, reason, sent=not isinstance(error, _NOT_SENT)) from error
+
+
+def _demand(config: ClientConfig) -> str:
+    """Return what a server does that ends a TLS connection because of the client's certificate."""
+    if config.certificate is None:
+        return "requires a client certificate"
+    return "refuses the connection's client certificate"
 
 
 def may_have_lost_alert(prepared: Prepared[Any], error: TransportError) -> bool:
@@ -462,7 +476,7 @@ def check_certificate_alert(prepared: Prepared[Any]) -> None:
 
 
 def _certificate_alert(error: BaseException) -> str | None:
-    """Return OpenSSL's name of the TLS alert of a server that requires a client certificate, or None."""
+    """Return OpenSSL's name of the TLS alert of a server that accepts no connection without another certificate."""
     cause: BaseException | None = error
     while cause is not None:
         reason = str(cause.reason) if isinstance(cause, ssl.SSLError) else ""
@@ -545,9 +559,11 @@ class Reader(Generic[ResponseT]):
         """
         if self._headers.keys() & _ENDING_HEADERS:
             _warn_once(self._prepared.config, self._deprecation())
-        if self._status == HTTPStatus.BAD_REQUEST and _NO_CERTIFICATE in self._buffer.getvalue():
-            base_url = self._prepared.config.base_url
-            reason = f"{base_url} refused the TLS connection (HTTP 400): it requires a client certificate"
+        if self._status == HTTPStatus.BAD_REQUEST and any(
+            text in self._buffer.getvalue() for text in _NO_CERTIFICATE
+        ):
+            config = self._prepared.config
+            reason = f"{config.base_url} refused the TLS connection (HTTP 400): it {_demand(config)}"
             raise CertificateRequiredError(self._endpoint.label, reason, sent=False)
         if self._status >= 400:
             raise self._api_error(self._error_body())

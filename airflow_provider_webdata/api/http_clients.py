@@ -1,15 +1,16 @@
-"""HTTP clients whose proxies come from the connection or from the environment."""
+"""HTTP clients whose proxies and certificates come from the connection or from the environment."""
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.common import http_clients
-from airflow_provider_webdata.common.http_clients import UnreadableProxyError
+from airflow_provider_webdata.api.errors import ConfigurationError, EnvironmentVariableError
+from airflow_provider_webdata.common import http_clients, tls
+from airflow_provider_webdata.common.tls import CertificateFileError, UnusableVariableError
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Iterator
 
     from airflow_provider_webdata.common.http_library import httpx
@@ -18,24 +19,37 @@ if TYPE_CHECKING:
 def http_client(**options: Any) -> httpx.Client:
     """Return a blocking client.
 
-    :raises ConfigurationError: a proxy in the environment is invalid.
+    :raises EnvironmentVariableError: a variable of the environment is invalid.
     """
-    with _configured():
+    with configured():
         return http_clients.http_client(**options)
 
 
 def async_http_client(**options: Any) -> httpx.AsyncClient:
     """Return a non-blocking client.
 
-    :raises ConfigurationError: a proxy in the environment is invalid.
+    :raises EnvironmentVariableError: a variable of the environment is invalid.
     """
-    with _configured():
+    with configured():
         return http_clients.async_http_client(**options)
 
 
+def tls_context(**options: Any) -> ssl.SSLContext:
+    """Return a TLS context; see `tls.tls_context`.
+
+    :raises EnvironmentVariableError: a variable of the environment is invalid.
+    :raises ConfigurationError: a file of the connection cannot be loaded.
+    """
+    with configured():
+        return tls.tls_context(**options)
+
+
 @contextmanager
-def _configured() -> Iterator[None]:
+def configured() -> Iterator[None]:
+    """Translate the errors of clients that are built in this block, as `http_client` does."""
     try:
         yield
-    except UnreadableProxyError as error:
+    except UnusableVariableError as error:
+        raise EnvironmentVariableError(str(error)) from None
+    except CertificateFileError as error:
         raise ConfigurationError(str(error)) from None

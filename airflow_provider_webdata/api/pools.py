@@ -29,16 +29,14 @@ class AsyncPools:
     At the start and end of each request, httpcore's pool checks all its connections, and for each idle connection all
     of them again. With 50 connections, this takes more time than the rest of a request.
 
+    :param options: of each client; `verify` is a context, because creating one takes longer than the rest of a client.
     :param most: maximum number of concurrent requests; None: 100, the default of httpx.
     """
 
     def __init__(self, options: dict[str, Any], most: int | None) -> None:
         self._turns = asyncio.Semaphore(most or _MAX_CONNECTIONS)
         limits = httpx.Limits(max_connections=1, keepalive_expiry=_KEEPALIVE_SECONDS)
-        verify = options["verify"]
-        # Creating a context takes longer than the rest of a client, so all clients share it.
-        context = httpx.create_ssl_context(verify) if isinstance(verify, bool) else verify
-        self._options = {**options, "limits": limits, "verify": context}
+        self._options = {**options, "limits": limits}
         self._clients: set[httpx.AsyncClient] = set()
         self._idle: deque[tuple[float, httpx.AsyncClient]] = deque()
         self.is_closed = False

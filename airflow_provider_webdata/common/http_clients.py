@@ -12,6 +12,7 @@ from urllib.request import getproxies
 
 from airflow_provider_webdata.common.http_library import URLPattern, httpx
 from airflow_provider_webdata.common.logs import logger
+from airflow_provider_webdata.common.tls import UnusableVariableError, tls_context
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,10 +23,6 @@ PROXY_RULE = (
     "must be a URL that starts with http:// or https:// and names a host; in its user name and password, encode "
     "# / ? @ [ as %23 %2F %3F %40 %5B"
 )
-
-
-class UnreadableProxyError(ValueError):
-    """A proxy in the environment is invalid. The message has the variable's name, but not its value."""
 
 
 def http_client(*, is_direct: bool = False, **options: Any) -> httpx.Client:
@@ -43,10 +40,10 @@ def routed(options: Mapping[str, Any], transport: type[Any], *, is_direct: bool)
 
     :param is_direct: whether the client ignores the environment, for requests that address a host by its IP:
         `NO_PROXY` lists names, see `goes_through_proxy`.
-    :raises UnreadableProxyError: a proxy in the environment is invalid.
+    :raises UnusableVariableError: a proxy in the environment is invalid, or a variable of TLS; see `tls_context`.
     """
     verify = options.get("verify", True)
-    context = httpx.create_ssl_context(verify) if isinstance(verify, bool) else verify
+    context = tls_context(verify=verify) if isinstance(verify, bool) else verify
     found = {**options, "verify": context, "trust_env": False}
     if options.get("proxy") is None and not is_direct:
         more = {name: options[name] for name in ("limits",) if name in options}
@@ -61,7 +58,7 @@ def goes_through_proxy(url: httpx.URL, proxy: str | None) -> bool:
     """Return whether a client from `http_client` sends requests for a URL to a proxy, which then resolves the host.
 
     :param proxy: the client's own proxy.
-    :raises UnreadableProxyError: a proxy in the environment is invalid.
+    :raises UnusableVariableError: a proxy in the environment is invalid.
     """
     if proxy is not None:
         return True
@@ -95,7 +92,7 @@ def is_proxy(url: str, *, may_be_socks: bool = False) -> bool:
 def environment_proxies() -> dict[str, str | None]:
     """Return the proxies of the environment by URL pattern of httpx; None: no proxy.
 
-    :raises UnreadableProxyError: a proxy is invalid.
+    :raises UnusableVariableError: a proxy is invalid.
     """
     given = getproxies()
     hosts = [host.strip() for host in given.get("no", "").split(",") if host.strip()]
@@ -108,7 +105,7 @@ def environment_proxies() -> dict[str, str | None]:
             if not is_proxy(url, may_be_socks=True):
                 lower = f"{scheme}_proxy"
                 name = lower if os.environ.get(lower) else lower.upper()
-                raise UnreadableProxyError(f"The environment variable {name} {PROXY_RULE}")
+                raise UnusableVariableError(f"The environment variable {name} {PROXY_RULE}")
             proxies[f"{scheme}://"] = url
     if proxies:
         proxies |= dict.fromkeys(_bypassed(tuple(hosts)))

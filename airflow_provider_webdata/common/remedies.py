@@ -26,6 +26,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-006": "correct the option in airflow.cfg or its variable AIRFLOW__WEBDATA__..., and restart the server",
     "WD-007": "upgrade the triggerer, then clear the task",
     "WD-008": "correct the id in the task if it is misspelled",
+    "WD-009": "set the variable for this process, then restart it",
     "WD-010": 'check "Base URL" and "Proxy", and the network',
     "WD-011": 'another server may have responded: check "Base URL" and "Proxy"',
     "WD-012": 'request less data, or raise "Max response size (MB)"',
@@ -35,7 +36,7 @@ REMEDIES: Mapping[str, str] = {
     "WD-016": "use a connection to a server that supports the call, or change the call",
     "WD-017": 'check the host name in "Base URL" and "Proxy"',
     "WD-018": 'check "Base URL", "CA bundle" and "Verify TLS certificate"',
-    "WD-019": 'set "Base URL" to a proxy that presents a client certificate; the connection has none',
+    "WD-019": 'set "Client certificate" of the connection to one that the server trusts',
     "WD-020": "if it fails again, open the page, and correct the URL or the actions, or raise timeout",
     "WD-021": "omit the page: the service refuses it for every team",
     "WD-022": "omit min_age and lockdown to fetch the page",
@@ -95,8 +96,8 @@ REMEDIES: Mapping[str, str] = {
 
 _OF_NO_CONNECTION = frozenset(
     {
-        *("WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-008", "WD-013", "WD-014"),
-        *("WD-027", "WD-060", "WD-064", "WD-065", "WD-069"),
+        *("WD-001", "WD-002", "WD-003", "WD-004", "WD-005", "WD-006", "WD-007", "WD-008", "WD-009", "WD-013"),
+        *("WD-014", "WD-027", "WD-060", "WD-064", "WD-065", "WD-069"),
     }
 )
 """Codes of errors that do not depend on the connection, or whose message names it."""

@@ -110,6 +110,8 @@ class ConnectionSettings:
         if self.client.api_key != PLACEHOLDER_KEY:
             yield self.client.api_key
         yield from self.client.headers.values()
+        if self.client.client_key_password:
+            yield self.client.client_key_password
         yield from self.webhook.secrets
         yield from self.webhook.signing_secrets
         if self.client.proxy:
@@ -471,6 +473,9 @@ _CLIENT_EXTRAS: dict[str, tuple[str, Callable[[_Reader, str, Any], Any]]] = {
     "max_response_mb": ("max_response_bytes", _Reader._megabytes),
     "verify": ("verify", _Reader._switch),
     "ca_file": ("ca_file", _Reader._file),
+    "client_cert_file": ("client_cert_file", _Reader._file),
+    "client_key_file": ("client_key_file", _Reader._file),
+    "client_key_password": ("client_key_password", _Reader._text),
     "proxy": ("proxy", _Reader._text),
     "secret_headers": ("headers", _Reader._headers),
     "server": ("declared", _Reader._kind),

@@ -47,7 +47,7 @@ _INSTANCE = 4
 _ROWS_MISSING: frozenset[ShortfallKind] = frozenset(
     (
         *("pages_failed", "pages_missing", "entries_skipped", "calls_failed", "searches_failed"),
-        *("searches_not_started", "over_credit_limit", "sitemaps_not_read"),
+        *("searches_not_started", "over_credit_limit", "sitemaps_not_read", "pages_lost", "failures_unknown"),
     )
 )
 """What a file lacks whose rows may be those of a table that it replaces."""

@@ -137,7 +137,9 @@ class JobSensorRun(SensorRun[JobOutcome]):
 
     def result_of(self, outcome: JobOutcome) -> Any:
         """Return the result of the job."""
-        return self.finished(JobResult(self, self.task, self.task.kind, outcome.job_id).publish())
+        result = JobResult(self, self.task, self.task.kind, outcome.job_id)
+        value = result.publish(most_completed=outcome.most_completed, most_total=outcome.most_total)
+        return self.finished(value)
 
 
 class CheckSensorRun(CheckWaitRun, SensorRun[CheckOutcome]):

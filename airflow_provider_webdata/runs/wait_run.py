@@ -21,7 +21,7 @@ from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError, WaitTimeoutError
 from airflow_provider_webdata.runs.run import Run
-from airflow_provider_webdata.states.answers import ruling
+from airflow_provider_webdata.states.answers import is_survived
 from airflow_provider_webdata.states.outcomes import CheckOutcome, DeliveryOutcome, JobOutcome, OutcomeT
 from airflow_provider_webdata.states.shortfalls import xcom_of
 from airflow_provider_webdata.triggers.resume import ResumeTrigger
@@ -165,7 +165,7 @@ class WaitRun(Run, Generic[OutcomeT]):
         """Fail the attempt with an error of the service. A retry attaches to what was billed, even after a refusal."""
         record = self.memory.record
         is_billed = self.is_billed or record.started is not None or record.wait_since is not None
-        if is_billed and ruling(error, None, bills=True) == "warn":
+        if is_billed and is_survived(error):
             raise AirflowException(str(self.explained(error))) from None
         super().fail(error)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Literal
 
 from airflow_provider_webdata.api.errors import (
+    EnvironmentVariableError,
     InvalidRequestError,
     NotFoundError,
     TransportError,
@@ -38,6 +39,11 @@ def is_refusal(error: BaseException | None) -> bool:
     return getattr(error, "verdict", "never") == "never"
 
 
+def is_survived(error: BaseException | None) -> bool:
+    """Return whether what is billed runs on after a refusal, so that a retry can wait for it again."""
+    return is_refusal(error) and not isinstance(error, _NOTHING_RUNS)
+
+
 def ruling(error: BaseException | None, refused_for: float | None, *, bills: bool) -> Ruling:
     """Return what a wait does about an answer.
 
@@ -48,6 +54,9 @@ def ruling(error: BaseException | None, refused_for: float | None, *, bills: boo
     if not is_refusal(error):
         return "go on"
     if not bills or isinstance(error, _NOTHING_RUNS):
+        return "end"
+    if isinstance(error, EnvironmentVariableError):
+        # It lasts until this process ends; a retry may run in another one.
         return "end"
     if refused_for is None:
         return "warn"

@@ -60,12 +60,16 @@ class JobOutcome(WaitOutcome, frozen=True, kw_only=True):
 
     :param job_status: state of the job as the service reports it, if it has ended or exceeds its credit limit.
     :param over_limit: credits used by a running job that exceeds its limit; the status is `done`.
+    :param most_completed: the greatest number of completed pages that a poll of this wait has shown.
+    :param most_total: the same for the number of attempted pages.
     """
 
     kind: JobKind | None = None
     job_id: str = ""
     job_status: str | None = None
     over_limit: float | None = None
+    most_completed: int = 0
+    most_total: int = 0
 
 
 class CheckOutcome(WaitOutcome, frozen=True, kw_only=True):

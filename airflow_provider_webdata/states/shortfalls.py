@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 ShortfallKind = Literal[
     "pages_failed",
     "pages_missing",
+    "pages_lost",
+    "failures_unknown",
     "entries_skipped",
     "urls_invalid",
     "media_not_kept",
@@ -29,6 +31,8 @@ ShortfallKind = Literal[
 _TEXTS: dict[ShortfallKind, str] = {
     "pages_failed": "{number} of {of} pages failed",
     "pages_missing": "{number} of {of} pages were neither returned nor reported as failed",
+    "pages_lost": "the server lost {number} of {of} pages of the job",
+    "failures_unknown": "the server no longer knows the failed pages of the job, so pages may be missing",
     "entries_skipped": "{number} entries of the service's response could not be read",
     "urls_invalid": "the service dropped {number} invalid URLs; XCom invalid_urls lists them",
     "media_not_kept": "{number} of {of} media files were not kept",

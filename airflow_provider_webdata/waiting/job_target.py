@@ -38,6 +38,8 @@ class JobTarget(Target[JobOutcome]):
         "_is_delivered",
         "_job_id",
         "_kind",
+        "_most_completed",
+        "_most_total",
         "_poll_interval",
         "_progress",
         "_reports",
@@ -66,6 +68,8 @@ class JobTarget(Target[JobOutcome]):
         self._progress = ProgressLog(log)
         self._is_delivered = False
         self._view: JobView | None = None
+        # A server that loses pages of a job also forgets that it counted them.
+        self._most_completed = self._most_total = 0
 
     def __str__(self) -> str:
         return f"{name_of(self._kind)} {self._job_id}"
@@ -93,6 +97,8 @@ class JobTarget(Target[JobOutcome]):
         """Process a delivery, which is a hint, or the state of the job."""
         if isinstance(item, JobView):
             self._view = item
+            self._most_completed = max(self._most_completed, item.completed or 0)
+            self._most_total = max(self._most_total, item.total or 0)
             self._progress.update(item)
         elif isinstance(item, Delivery) and not self._is_delivered:
             self._is_delivered = True
@@ -111,15 +117,20 @@ class JobTarget(Target[JobOutcome]):
     def outcome(self, found: JobView) -> JobOutcome:
         """Return the outcome for a job that has ended or exceeded its credit limit."""
         if found.is_over:
-            return found.outcome("webhook" if self._is_delivered else "polling")
-        return JobOutcome(
+            return self._with_counts(found.outcome("webhook" if self._is_delivered else "polling"))
+        outcome = JobOutcome(
             status="done",
             kind=self._kind,
             job_id=self._job_id,
             job_status=found.state,
             over_limit=found.credits_used,
         )
+        return self._with_counts(outcome)
 
     def unfinished(self, status: Status, message: str, failure: WaitFailedError | None = None) -> JobOutcome:
         """Return the outcome of a wait that ends before the job."""
-        return replace(super().unfinished(status, message, failure), kind=self._kind, job_id=self._job_id)
+        outcome = super().unfinished(status, message, failure)
+        return self._with_counts(replace(outcome, kind=self._kind, job_id=self._job_id))
+
+    def _with_counts(self, outcome: JobOutcome) -> JobOutcome:
+        return replace(outcome, most_completed=self._most_completed, most_total=self._most_total)

@@ -16,6 +16,7 @@ from airflow_provider_webdata.states.outcomes import OutcomeT
 from airflow_provider_webdata.waiting.mailbox import Notice, WaitFailedError
 
 if TYPE_CHECKING:
+    from airflow_provider_webdata.api.errors import Verdict
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.states.answers import Ruling
     from airflow_provider_webdata.states.outcomes import Status
@@ -137,8 +138,8 @@ class Target(ABC, Generic[OutcomeT]):
             )
         elif ruling == "end":
             text = "" if since is None else f"refused for {minutes:g} minutes: "
-            verdict = "never" if since is None else "later"
-            self.mailbox.post(WaitFailedError(f"{self}: {text}{brief(error)}", verdict))  # type: ignore[arg-type]
+            verdict: Verdict = "later" if self.bills and answers.is_survived(error) else "never"
+            self.mailbox.post(WaitFailedError(f"{self}: {text}{brief(error)}", verdict))
 
     def remarks(self) -> list[str]:
         """Return additional remarks for the message of a timeout."""

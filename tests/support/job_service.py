@@ -51,6 +51,7 @@ class JobService:
     :ivar lists: whether jobs show in the activity and among the running crawls.
     :ivar names: whether the activity names the targets of jobs.
     :ivar honours_keys: whether an idempotency key works once.
+    :ivar runs_as: the fields of a job that runs, besides its status.
     :ivar ends_after: polls of a job after which it is over; None: it never is.
     :ivar ends_as: the fields of a job that is over.
     :ivar cancel_faults: answers to the next cancels, which cancel nothing.
@@ -75,6 +76,7 @@ class JobService:
         self.lists = True
         self.names = True
         self.honours_keys = True
+        self.runs_as: dict[str, Any] = {}
         self.ends_after: int | None = None
         self.ends_as: dict[str, Any] = {"status": "completed"}
         self.cancel_faults: list[Answer] = []
@@ -221,7 +223,7 @@ class JobService:
         (kind,) = [kind for kind, start in JOB_PATHS.items() if start == path]
         job_id = str(uuid.uuid4())
         self.bodies.append(body)
-        self.set(kind, job_id, RUNNING[kind])
+        self.set(kind, job_id, RUNNING[kind], **self.runs_as)
         target = body.get("url") or (body.get("urls") or [None])[0] or body.get("prompt")
         now = datetime.now(timezone.utc).isoformat()
         self.activity.append(

@@ -80,6 +80,7 @@ def test_secrets_are_masked_in_the_form():
     masked = {name for name, field in FIELDS.items() if field["schema"].get("format") == "password"}
     assert masked == {
         "proxy",
+        "client_key_password",
         "secret_headers",
         "webhook_secret",
         "previous_webhook_secret",

@@ -67,6 +67,8 @@ _NEXT_STEPS = {
 }
 _CREDENTIALS = "Renew the credentials of the connection"
 _REGION = "Set the bucket's region in the connection"
+_CERTIFICATE_VARIABLES = ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE")
+
 _STEPS_BY_CODE = {
     "NoSuchBucket": "Create the bucket, or correct the path",
     "InvalidBucketName": "Correct the bucket's name",
@@ -107,14 +109,23 @@ def storage_error(url: object, error: Exception, what: str = "written") -> Excep
         # Object stores set no number.
         numbers: dict[type, int] = {FileNotFoundError: errno.ENOENT, PermissionError: errno.EACCES}
         code = numbers.get(type(error))
-    step = _STEPS_BY_CODE.get(_s3_code(error) or "") or _NEXT_STEPS.get(
-        code or 0, "Check that the storage is available"
-    )
+    step = _STEPS_BY_CODE.get(_s3_code(error) or "") or _NEXT_STEPS.get(code or 0)
+    step = step or _missing_certificates() or "Check that the storage is available"
     reason = plain_reason(error)
     kind = StorageError
     if code == errno.ENOENT and what == "read" and _s3_code(error) != "NoSuchBucket":
         kind, step = MissingFileError, "Create the file, or correct the path"
     return kind(f"{url} cannot be {what}: {reason.removesuffix('.')}. {step}")
+
+
+def _missing_certificates() -> str | None:
+    """Return the next step if a variable by which libraries of storages find certificates names a missing path."""
+    for name in _CERTIFICATE_VARIABLES:
+        if (path := os.environ.get(name)) and not os.path.exists(path):
+            return (
+                f"The environment variable {name} names {path!r}, which does not exist; correct or unset it"
+            )
+    return None
 
 
 def _s3_code(error: BaseException) -> str | None:

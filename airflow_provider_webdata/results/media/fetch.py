@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import binascii
-import ssl
 import threading
 import time
 import zlib
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 from tenacity import (
@@ -24,17 +23,20 @@ from tenacity import (
 
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.deadline import Deadline, hold_to_deadlines
-from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for
+from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for, normal_host
 from airflow_provider_webdata.common.http_clients import goes_through_proxy, http_client
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
+from airflow_provider_webdata.common.tls import tls_context
 from airflow_provider_webdata.results.files.storage import WholeFile
 from airflow_provider_webdata.results.media.kinds import FIRST_BYTES, MediaKind, sniffed, type_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from airflow.sdk import ObjectStoragePath
+
+    from airflow_provider_webdata.common.tls import ClientCertificate
 
 CONCURRENCY = 4
 """Maximum number of files fetched concurrently."""
@@ -68,6 +70,8 @@ class MediaSettings:
     :param ca_file: path of a CA bundle that replaces the default one.
     :param proxy: URL of an HTTP proxy.
     :param hosts: names or addresses of non-public hosts that are allowed; see `hosts.normal_host`.
+    :param certificate: a client certificate, which is presented to `own_host` only.
+    :param own_host: name or address of the service's host.
     """
 
     max_bytes: int = 500 * 2**20
@@ -78,6 +82,8 @@ class MediaSettings:
     ca_file: str | None = None
     proxy: str | None = None
     hosts: frozenset[str] = frozenset()
+    certificate: ClientCertificate | None = None
+    own_host: str | None = None
 
 
 @dataclass(frozen=True)
@@ -89,17 +95,28 @@ class StoredMedia:
     size: int
 
 
+class _Clients(NamedTuple):
+    """The clients of hosts: through a proxy, and to an address."""
+
+    proxied: httpx.Client
+    direct: httpx.Client
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any], proxy: str | None) -> _Clients:
+        return cls(
+            hold_to_deadlines(http_client(**options, proxy=proxy)),
+            hold_to_deadlines(http_client(**options, is_direct=True)),
+        )
+
+
 class MediaFetcher:
     """Fetches media files over separate connections, without the service's key, cookies, and headers."""
 
     def __init__(self, settings: MediaSettings) -> None:
         self._settings = settings
         self._stopped = threading.Event()
-        has_own_authority = settings.verify and settings.ca_file
         options: dict[str, Any] = {
-            "verify": ssl.create_default_context(cafile=settings.ca_file)
-            if has_own_authority
-            else httpx.create_ssl_context(settings.verify),
+            "verify": tls_context(verify=settings.verify, ca_file=settings.ca_file),
             "timeout": settings.timeout,
             "follow_redirects": False,
             # Without keep-alive, a connection verified for one host serves no other with the same IP.
@@ -111,8 +128,13 @@ class MediaFetcher:
                 "Accept-Encoding": "identity",
             },
         }
-        self._proxied = hold_to_deadlines(http_client(**options, proxy=settings.proxy))
-        self._direct = hold_to_deadlines(http_client(**options, is_direct=True))
+        self._clients = _Clients.of(options, settings.proxy)
+        self._own_clients = self._clients
+        if settings.certificate is not None:
+            options["verify"] = tls_context(
+                verify=settings.verify, ca_file=settings.ca_file, certificate=settings.certificate
+            )
+            self._own_clients = _Clients.of(options, settings.proxy)
 
     def stop(self) -> None:
         """Stop the downloads in other threads at their next chunk."""
@@ -120,8 +142,8 @@ class MediaFetcher:
 
     def close(self) -> None:
         """Close the connections."""
-        self._proxied.close()
-        self._direct.close()
+        for client in (*self._clients, *self._own_clients):
+            client.close()
 
     def keep(self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath]) -> StoredMedia:
         """Fetch a link, or decode its embedded content, and store the file.
@@ -166,8 +188,8 @@ class MediaFetcher:
         for _ in range(MAX_REDIRECTS + 1):
             with closing(self._asked(url)) as response:
                 # Do not send a host's cookies to another.
-                self._proxied.cookies.clear()
-                self._direct.cookies.clear()
+                for client in (*self._clients, *self._own_clients):
+                    client.cookies.clear()
                 if not response.has_redirect_location:
                     _check_status(response)
                     yield response
@@ -192,21 +214,14 @@ class MediaFetcher:
             if not is_proxied:
                 raise _TransientError(f"could not be fetched: {url.host}: {plain_reason(error)}") from error
             addresses = []
+        is_own = self._settings.own_host is not None and normal_host(url.host) == self._settings.own_host
+        clients = self._own_clients if is_own else self._clients
         if is_proxied:
-            return self._proxied.send(self._proxied.build_request("GET", url), stream=True)
+            return clients.proxied.send(clients.proxied.build_request("GET", url), stream=True)
         for address in addresses[:-1]:
             with suppress(httpx.ConnectError, httpx.ConnectTimeout):
-                return self._direct.send(self._request(url, address), stream=True)
-        return self._direct.send(self._request(url, addresses[-1]), stream=True)
-
-    def _request(self, url: httpx.URL, address: str) -> httpx.Request:
-        # Send the host name, and verify the certificate for it.
-        return self._direct.build_request(
-            "GET",
-            url.copy_with(host=address),
-            headers={"Host": url.netloc.decode("ascii")},
-            extensions={"sni_hostname": url.raw_host.decode("ascii")},
-        )
+                return clients.direct.send(_request(clients.direct, url, address), stream=True)
+        return clients.direct.send(_request(clients.direct, url, addresses[-1]), stream=True)
 
     def _in_time(self, chunks: Iterator[bytes], end: float) -> Iterator[bytes]:
         for chunk in chunks:
@@ -305,3 +320,13 @@ def decoded(link: str) -> tuple[str, bytes]:
         return content_type, base64.b64decode(b"".join(text.split()), validate=True)
     except (binascii.Error, ValueError) as error:
         raise MediaError("is neither an http(s) or data: URL nor base64 text") from error
+
+
+def _request(client: httpx.Client, url: httpx.URL, address: str) -> httpx.Request:
+    # Send the host name, and verify the certificate for it.
+    return client.build_request(
+        "GET",
+        url.copy_with(host=address),
+        headers={"Host": url.netloc.decode("ascii")},
+        extensions={"sni_hostname": url.raw_host.decode("ascii")},
+    )

@@ -239,7 +239,9 @@ class JobRun(WaitRun[JobOutcome]):
         if outcome.over_limit is not None:
             self._stop(outcome.job_id, outcome.over_limit)
         self.memory.stage(phase="ended")
-        return self.publish_job(outcome.job_id)
+        return self.publish_job(
+            outcome.job_id, most_completed=outcome.most_completed, most_total=outcome.most_total
+        )
 
     def _stop(self, job_id: str, used: float) -> None:
         """Cancel a job that exceeds the task's credit limit; its pages so far are the result."""
@@ -270,10 +272,12 @@ class JobRun(WaitRun[JobOutcome]):
         )
         self._push_over_limit()
 
-    def publish_job(self, job_id: str) -> Any:
-        """Publish the result of the job, and return the task's XCom."""
+    def publish_job(self, job_id: str, *, most_completed: int = 0, most_total: int = 0) -> Any:
+        """Publish the result of the job, and return the task's XCom; see `JobOutcome` for the counts."""
         return self.result(job_id).publish(
-            self.inputs(), self.known_pages(), self.covers_all, self.site, self.requested()
+            *(self.inputs(), self.known_pages(), self.covers_all, self.site, self.requested()),
+            most_completed=most_completed,
+            most_total=most_total,
         )
 
     def dropped_urls(self) -> list[str]:
@@ -429,7 +433,8 @@ class JobRun(WaitRun[JobOutcome]):
             else:
                 view = poll_job(self.hook, self.kind, job_id)
                 if view.is_over:
-                    return view.outcome("polling")
+                    counts = {name: getattr(outcome, name) for name in ("most_completed", "most_total")}
+                    return replace(view.outcome("polling"), **counts)
                 remark, has_pages = f"The job {self._continues}", False
         except WebDataError as error:
             remark = f"The job may continue{' and bill' if self._bills() else ''}: {error.brief()}"
@@ -592,3 +597,8 @@ class CrawlRun(JobRun):
     def covers_all(self, count: int) -> bool:
         """Return whether a crawl with this number of pages saw the whole site."""
         return count < int(self.task.limit)
+
+    def publish_job(self, job_id: str, *, most_completed: int = 0, most_total: int = 0) -> Any:
+        """Publish the result; a crawl may discover more pages than it fetches."""
+        most = min(most_total, int(self.task.limit))
+        return super().publish_job(job_id, most_completed=most_completed, most_total=most)

@@ -10,6 +10,7 @@ from airflow_provider_webdata.api.endpoints import JOBS, label_of
 from airflow_provider_webdata.api.errors import (
     APIError,
     InvalidResponseError,
+    NotFoundError,
     UnfinishedJobError,
     UnsupportedError,
     WebDataError,
@@ -87,6 +88,9 @@ class JobResult:
         covers_all: Callable[[int], bool] = lambda _: True,
         site: str | None = None,
         requested: RequestedPages | None = None,
+        *,
+        most_completed: int = 0,
+        most_total: int = 0,
     ) -> Any:
         """Publish the result, and return the task's XCom.
 
@@ -95,6 +99,8 @@ class JobResult:
         :param covers_all: returns whether a job with this number of pages, read or not, saw everything.
         :param site: the site whose pages a complete result covers.
         :param requested: the requested pages. Default: they are unknown.
+        :param most_completed: the greatest number of completed pages that a poll has shown.
+        :param most_total: the same for the number of attempted pages.
         """
         if JOBS[self._kind].documents is None:
             return self._publish_answer(inputs)
@@ -102,6 +108,8 @@ class JobResult:
             self._log.warning("result_rows has no effect: this job has pages")
         requested = RequestedPages() if requested is None else requested
         summary, errors = self.page_summary(requested)
+        # `completed` of some servers includes failed pages while the job runs.
+        most = most_total if errors.is_forgotten else most_completed - errors.failed - errors.robots_blocked
         cached = CachedPages()
 
         def documents() -> Iterator[dict[str, Any]]:
@@ -111,7 +119,7 @@ class JobResult:
             summary["errors"] = errors.to_wire()
             if errors.skipped:
                 summary[SKIPPED] = errors.skipped
-            self._count_missing(summary, errors, requested)
+            self._count_missing(summary, errors, requested, most)
 
         def saw_all(_: int) -> bool:
             return covers_all(errors.succeeded + errors.failed + errors.skipped)
@@ -216,49 +224,76 @@ class JobResult:
                     continue
                 errors.add_document(document)
 
-    def _count_missing(self, summary: dict[str, Any], errors: PageErrors, requested: RequestedPages) -> None:
+    def _count_missing(
+        self, summary: dict[str, Any], errors: PageErrors, requested: RequestedPages, most: int
+    ) -> None:
         """Count the pages that were neither returned nor reported as failed.
 
-        A server may count pages that it lost, or omit them from its counts, so a batch is compared with its request.
+        A server may count pages that it lost, or omit them from its counts, so a batch is compared with its request,
+        and a crawl with the counts of earlier polls.
+
+        :param most: number of pages that the server must have returned, by its counts during the wait.
         """
+        # A job that was canceled at the credit limit lacks pages for this reason.
+        if summary.get("status") == "cancelled":
+            return
+        counted = summary.get("completed")
+        counted = counted if isinstance(counted, int) else 0
+        urls: list[str] = []
         if len(requested):
+            whole = len(requested)
             number, urls = requested.missing()
-            # A job that was canceled at the credit limit lacks pages for this reason.
-            if not number or summary.get("status") == "cancelled":
-                return
-            errors.missing = number
-            errors.missing_urls = [*urls[:10]]
-            summary[MISSING] = errors.missing
-            self._run.lacks("pages_missing", errors.missing, len(requested))
+        elif summary.get("status") == "completed":
+            whole = max(counted, most)
+            number = whole - errors.returned
+            if number <= 0 and errors.is_forgotten:
+                self._run.lacks("failures_unknown", 1)
+        else:
+            return
+        if number <= 0:
+            return
+        errors.missing, errors.missing_urls = number, [*urls[:10]]
+        errors.are_lost = errors.is_forgotten or most > max(counted, errors.returned)
+        summary[MISSING] = number
+        self._run.lacks("pages_lost" if errors.are_lost else "pages_missing", number, whole)
+        self._log_missing(summary, errors, whole, len(urls))
+
+    def _log_missing(self, summary: Mapping[str, Any], errors: PageErrors, whole: int, listed: int) -> None:
+        """Log the missing pages.
+
+        :param whole: number of pages that the job should have.
+        :param listed: number of requested URLs among which the missing pages are; 0 if the request is unknown.
+        """
+        if errors.are_lost:
+            self._log.warning(
+                "The server lost %d of %d pages of job %s, as after a restart without its database",
+                errors.missing,
+                whole,
+                self._id,
+            )
+        elif listed:
             self._log.warning(
                 "Job %s neither returned %d of %d requested pages nor reported them as failed",
                 self._id,
                 errors.missing,
-                len(requested),
+                whole,
             )
-            if urls:
-                self._log.warning(
-                    "They are %s: %s",
-                    "these"
-                    if errors.missing == len(urls)
-                    else "among these, because the server returned other URLs",
-                    trimmed("; ".join(errors.missing_urls), 1000),
-                )
-            return
-        counted = summary.get("completed")
-        if (
-            summary.get("status") == "completed"
-            and isinstance(counted, int)
-            and (missing := counted - errors.returned) > 0
-        ):
-            summary[MISSING] = missing
-            self._run.lacks("pages_missing", missing, counted)
+        else:
             self._log.warning(
                 "The service counts %d completed pages in job %s but returned %d",
-                counted,
+                summary.get("completed"),
                 self._id,
                 errors.returned,
             )
+        if listed:
+            self._log.warning(
+                "They are %s: %s",
+                "these"
+                if errors.missing == listed
+                else "among these, because the server returned other URLs",
+                trimmed("; ".join(errors.missing_urls), 1000),
+            )
+        else:
             self._log.warning("Run the task again, or report the job to the service")
 
     def report(self, summary: Mapping[str, Any]) -> None:
@@ -375,12 +410,15 @@ class JobResult:
         except (APIError, InvalidResponseError) as error:
             if error.verdict == "later":
                 raise
+            # Unlike a server without such a list.
+            is_forgotten = isinstance(error, NotFoundError)
             self._log.warning(
-                "The failed pages of job %s are unknown, because the service does not list them: %s",
+                "The failed pages of job %s are unknown, because the service %s: %s",
                 self._id,
+                "no longer knows the job" if is_forgotten else "does not list them",
                 error.brief(),
             )
-            return PageErrors(is_known=False)
+            return PageErrors(is_known=False, is_forgotten=is_forgotten)
         if answer.skipped:
             self._log.warning(
                 "The failed pages of job %s are unknown: %d entries of their list are odd",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.http_clients import configured
 from airflow_provider_webdata.common.arguments import checked_text
 from airflow_provider_webdata.common.hosts import url_host
 from airflow_provider_webdata.results.errors import OutputError
@@ -59,7 +60,8 @@ class KeepMedia(Step):
         :param items: a part of the results.
         :param report: counts of kept and failed files, updated.
         """
-        return keep_media(items, self.folder, self.settings(), report, self._names)
+        with configured():
+            yield from keep_media(items, self.folder, self.settings(), report, self._names)
 
     def settings(self) -> MediaSettings:
         """Return the settings for fetching media."""
@@ -71,6 +73,8 @@ class KeepMedia(Step):
             ca_file=client.ca_file,
             proxy=client.proxy,
             hosts=connection.media_hosts | {url_host(client.base_url) or ""},
+            certificate=client.certificate,
+            own_host=url_host(client.base_url),
         )
 
     def summary(self) -> Mapping[str, Any]:

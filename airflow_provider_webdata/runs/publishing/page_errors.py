@@ -18,6 +18,7 @@ MAX_LISTED = 100
 
 _MAX_NAMED = 5
 _MISSING = "neither returned nor reported as failed"
+_LOST = "lost by the server"
 
 
 class FailedPage(NamedTuple):
@@ -53,6 +54,8 @@ class PageErrors:
     :param groups: all failed ones by their reason.
     :param missing: number of requested pages that were neither returned nor reported as failed.
     :param missing_urls: the first URLs among which they are.
+    :param is_forgotten: True if the server does not know the job anymore whose pages it returned.
+    :param are_lost: True if the server lost the missing pages.
     :param empty: number of pages without an error and without content.
     :param first_empty: URL of the first of these.
     :param cut: number of pages whose document has more pages than were read.
@@ -71,6 +74,8 @@ class PageErrors:
     groups: FailureGroups = field(default_factory=FailureGroups)
     missing: int = 0
     missing_urls: list[str] = field(default_factory=list)
+    is_forgotten: bool = False
+    are_lost: bool = False
     empty: int = 0
     first_empty: str = ""
     cut: int = 0
@@ -123,7 +128,9 @@ class PageErrors:
     def first_few(self) -> str:
         """Return the first failed and missing pages as text."""
         named = [f"{page.url} ({page.reason()})" for page in self.pages[:_MAX_NAMED]]
-        named += [f"{url} ({_MISSING})" for url in self.missing_urls[: _MAX_NAMED - len(named)]]
+        named += [f"{url} ({self._missing_because})" for url in self.missing_urls[: _MAX_NAMED - len(named)]]
+        if self.missing and (self.are_lost or not self.missing_urls):
+            named.insert(0, f"{self.missing} pages {self._missing_because}")
         # The advice after them must fit into a message, and XCom `failure` lists them.
         return trimmed("; ".join(named), 400)
 
@@ -131,7 +138,11 @@ class PageErrors:
         """Return the first failed and missing pages, for XCom `failure`."""
         named = [page._asdict() for page in self.pages[:_MAX_NAMED]]
         left = self.missing_urls[: _MAX_NAMED - len(named)]
-        return named + [FailedPage(url, _MISSING, None)._asdict() for url in left]
+        return named + [FailedPage(url, self._missing_because, None)._asdict() for url in left]
+
+    @property
+    def _missing_because(self) -> str:
+        return _LOST if self.are_lost else _MISSING
 
     def to_wire(self) -> dict[str, Any]:
         """Return the XCom form."""

@@ -54,12 +54,12 @@ def test_the_alert_names_the_certificate(refusing: tuple[FaultServer, str], kind
     assert (error.verdict, error.sent, server.requests) == ("never", False, [])
     # TLS 1.2 has no alert of its own for it.
     assert re.search("it (probably )?requires a client certificate; nothing was sent", str(error))
-    assert 'Set "Base URL" to a proxy that presents a client certificate' in str(error)
+    assert 'Set "Client certificate" of the connection to one that the server trusts' in str(error)
 
 
 @contextmanager
 def presenting(server: FaultServer, certificate: Path) -> Iterator[str]:
-    """Serve what the message advises: a proxy in front of the service, which presents a certificate."""
+    """Serve a proxy in front of the service, which presents a certificate."""
     context = ssl.create_default_context(cafile=str(certificate))
     context.load_cert_chain(certificate, certificate.with_name("private.pem"))
 
@@ -147,7 +147,7 @@ def test_the_test_of_the_connection_names_it(
     works, message = WebDataHook().test_connection()
     assert not works
     assert message.startswith("The TLS connection fails: ")
-    assert "presents a client certificate" in message
+    assert 'Set "Client certificate" of the connection' in message
     assert "CA bundle" not in message
 
 

@@ -471,6 +471,17 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
             "tls": ("failed", "cannot be loaded", ""),
         },
     ),
+    "certificates of the environment that are missing": (
+        lambda w: w.patch.setenv("SSL_CERT_FILE", "/no-cert-file.crt"),
+        {
+            "tls": ("failed", "environment variable SSL_CERT_FILE must name a PEM file", ""),
+            "inbox": (
+                "failed",
+                "environment variable SSL_CERT_FILE",
+                "Correct or unset it ('/no-cert-file.crt'",
+            ),
+        },
+    ),
     # Key, credits, rights
     "a wrong key": (
         lambda w: w.connect(key="wd-some-other-key"),

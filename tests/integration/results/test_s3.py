@@ -212,6 +212,22 @@ def test_wrong_credentials_are_said_before_there_is_anything_to_write(refusing, 
         check_output(url)
 
 
+@each_row("name", ["AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"])
+def test_certificates_of_the_environment_that_are_missing_are_named(monkeypatch, name):
+    """The storage's library says only that a file does not exist, which is not the one to write."""
+    for other in ("AWS_CA_BUNDLE", "REQUESTS_CA_BUNDLE"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, "/no-cert-file.crt")
+    extra = {"endpoint_url": "https://127.0.0.1:9", "region_name": "us-east-1"}
+    connection = {"conn_type": "aws", "login": "key", "password": "secret", "extra": extra}
+    monkeypatch.setenv(f"AIRFLOW_CONN_WITH_{name}", json.dumps(connection))
+    with pytest.raises(
+        StorageError,
+        match=rf"cannot be written: [\s\S]*environment variable {name} names '/no-cert-file.crt', which does not exist",
+    ):
+        check_output(f"s3://with_{name.lower()}@bucket/x.jsonl")
+
+
 def test_a_storage_that_is_away_is_named(refusing):
     """Its own library's error is no OSError."""
     server, url = refusing("InternalError")

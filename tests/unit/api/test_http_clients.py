@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 import airflow_provider_webdata
 from airflow_provider_webdata.api.client import AsyncWebDataClient, ClientConfig, WebDataClient
 from airflow_provider_webdata.api.endpoints import ENDPOINTS
-from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.errors import ConfigurationError, EnvironmentVariableError
 from airflow_provider_webdata.common import http_clients
-from airflow_provider_webdata.common.http_clients import UnreadableProxyError
+from airflow_provider_webdata.common.tls import UnusableVariableError
 from airflow_provider_webdata.inbox.reader.client import AsyncInboxReader, InboxReader
 from airflow_provider_webdata.inbox.reader.protocol import InboxAddress
 from airflow_provider_webdata.results.media.fetch import MediaFetcher, MediaSettings
@@ -104,7 +104,7 @@ def test_every_client_reads_the_environment_alike(
     monkeypatch: pytest.MonkeyPatch, make: Callable[[], Any]
 ) -> None:
     monkeypatch.setenv("ALL_PROXY", "socks://10.0.0.1")
-    with pytest.raises((ConfigurationError, UnreadableProxyError)):
+    with pytest.raises((EnvironmentVariableError, UnusableVariableError)):
         make()
 
 
