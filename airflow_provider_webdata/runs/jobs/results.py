@@ -16,11 +16,13 @@ from airflow_provider_webdata.api.errors import (
     error_text,
 )
 from airflow_provider_webdata.api.prices import by_format
+from airflow_provider_webdata.api.private_addresses import private_target_remedy
 from airflow_provider_webdata.api.servers import missing_part, warning_instead
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.item_urls import url_of, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.remedies import sentence
 from airflow_provider_webdata.common.xcom_keys import MISSING, SKIPPED
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.pages.requested import RequestedPages
@@ -300,6 +302,8 @@ class JobResult:
         level = logging.WARNING if error is None else logging.ERROR
         for line in errors.groups.lines("page"):
             self._log.log(level, "%s", line)
+        if remedy := private_target_remedy(self._server, self._unread(errors)):
+            self._log.log(level, "%s", sentence(remedy))
         if lack and self._server.bills:
             self._log.log(level, "The server does not support this call: %s", lack)
         if errors.warned:
@@ -314,6 +318,12 @@ class JobResult:
         if error is not None:
             error.reasons = errors.reasons()
             self._run.refuse_published(error, value)
+
+    def _unread(self, errors: PageErrors) -> list[object]:
+        """Return URLs that failed; without any page, those that were requested."""
+        if errors.pages or errors.succeeded:
+            return [page.url for page in errors.pages]
+        return [self._run.body.get("url"), *(self._run.body.get("urls") or ())]
 
     def _lack(self, code: str | None, error: str) -> str | None:
         """Return what the server lacks for the request, by the error of a page, or None."""

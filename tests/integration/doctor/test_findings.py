@@ -28,7 +28,7 @@ from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.assets.uri import monitor_uri
 from airflow_provider_webdata.commands.doctor import checks, inbox_answer, installation, service_answer
 from airflow_provider_webdata.commands.doctor.finding import Finding, passed
-from airflow_provider_webdata.hooks import connection, webhooks
+from airflow_provider_webdata.hooks import connection
 from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.wire import REFUSED
 from airflow_provider_webdata.inbox_server import application, db_manager
@@ -595,10 +595,6 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "no delivery yet": (lambda w: w.execute("DELETE FROM webdata_inbox_delivery"), {}),
     # The inbox
-    "an inbox without an address": (
-        lambda w: (w.connect(inbox_url=None), w.patch.setattr(webhooks.conf, "get", lambda *_, **__: "")),
-        {"inbox": ("failed", "the URL of the inbox is unknown", "Set [webdata] inbox_url")},
-    ),
     "an inbox that is on, elsewhere": (
         lambda w: w.connect(inbox_url=_answering(w, 404, NO_ROUTE)),
         {"inbox": ("failed", "has no inbox (HTTP 404", "inbox = True on the API server")},
@@ -833,6 +829,14 @@ def test_a_private_webhook_url_of_a_public_service(world: World) -> None:
         assert (finding.advice or "").startswith("The service does not deliver to private addresses") is (
             state == "warning"
         )
+
+
+@pytest.mark.rule("delivery-private")
+def test_a_private_webhook_url_of_a_self_hosted_server(world: World) -> None:
+    world.connect(server="self-hosted")
+    [finding] = [finding for finding in findings(world) if finding.check == "webhook"]
+    assert finding.state == "passed", finding
+    assert "to which the server delivers only with ALLOW_LOCAL_WEBHOOKS=true" in finding.seen
 
 
 def test_offline_sends_nothing(world: World) -> None:
