@@ -269,7 +269,8 @@ class _Reader:
             self._refuse(
                 "webhook_url",
                 "must be an https address (http only for a loopback address, or for a self-hosted server)",
-                "give the public address of the Airflow API server",
+                "give the https address of the Airflow API server, or, if you run the server yourself, set server to "
+                "self-hosted",
             )
         self._warn("webhook_url uses plain http, which exposes the webhook secret on the network; use https")
 
