@@ -84,6 +84,7 @@ class Server(msgspec.Struct, frozen=True):
     :param longest_scrape_ms: maximum `timeout` of a scrape, in milliseconds.
     :param allows_plain_webhooks: it delivers webhooks to plain-http URLs.
     :param local_switch: setting of the server without which it refuses private addresses; None: it always does.
+    :param caches: it returns pages that it fetched earlier.
     :param has_search: it searches without a backend that its operator must configure.
     :param categories: its names of search categories that differ from the reference's, by the reference's name.
     :param lacks: missing operations by endpoint name, as the rest of a sentence about the server.
@@ -97,6 +98,7 @@ class Server(msgspec.Struct, frozen=True):
     longest_scrape_ms: int = 300_000
     allows_plain_webhooks: bool = False
     local_switch: str | None = None
+    caches: bool = True
     has_search: bool = True
     categories: Mapping[str, str] = {}
     lacks: Mapping[str, str] = {}
@@ -117,6 +119,7 @@ SELF_HOSTED = Server(
     longest_scrape_ms=2**31 - 1,  # a longer timer would end immediately
     allows_plain_webhooks=True,
     local_switch="ALLOW_LOCAL_WEBHOOKS=true",
+    caches=False,
     has_search=False,
     categories={"codehost": "github"},
     lacks=_LACKS,

@@ -267,14 +267,7 @@ class JobResult:
         """Log the job's end, and count its pages."""
         if summary.get("warning"):
             self._log.warning("The service warns: %s", error_text(summary["warning"]))
-        used = known_credits(summary.get("creditsUsed"))
-        self._log.info(
-            "%s %s: %s; credits used so far: %s",
-            name_of(self._kind).capitalize(),
-            self._id,
-            summary.get("status"),
-            "unknown" if used is None else used,
-        )
+        self._log.info("%s %s: %s", name_of(self._kind).capitalize(), self._id, summary.get("status"))
         if isinstance(pages := summary.get("completed"), int):
             count("webdata.job.pages", pages, self._run.context, operation=self._kind)
 
