@@ -105,7 +105,8 @@ _SKIP_TEST = _arg(
 )
 _WEBHOOK_URL = _arg(
     "--webhook-url",
-    help="Public https address of this Airflow, for webhooks; empty: tasks wait by polling (default: prompt for it)",
+    help="Address at which the service reaches this Airflow, for webhooks; https, unless the server is self-hosted; "
+    "empty: tasks wait by polling (default: prompt for it)",
     type=_without_login,
 )
 _DAGS_FOLDER = _arg(

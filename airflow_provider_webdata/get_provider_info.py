@@ -176,7 +176,7 @@ def _options() -> dict[str, dict[str, Any]]:
         },
         "inbox_url": {
             "description": "Address of the server whose inbox triggers and sensors read. Default: the API server, from "
-            "`[core] execution_api_server_url` or `[api] base_url`.",
+            "`[core] execution_api_server_url` or `[api] base_url`, else `http://localhost:` and `[api] port`.",
             "version_added": "0.1.0",
             "type": "string",
             "example": "http://airflow-api:8080",

@@ -5,5 +5,6 @@ SELECT 'CREATE ROLE webdata_inbox LOGIN' WHERE NOT EXISTS (SELECT FROM pg_roles 
 ALTER ROLE webdata_inbox PASSWORD :'password';
 GRANT SELECT, INSERT, UPDATE, DELETE ON webdata_inbox_delivery TO webdata_inbox;
 GRANT SELECT, INSERT, UPDATE ON webdata_inbox_counter TO webdata_inbox;
+GRANT SELECT, INSERT, UPDATE, DELETE ON webdata_inbox_refusal TO webdata_inbox;
 GRANT SELECT, DELETE ON webdata_asset_event TO webdata_inbox;
 GRANT USAGE ON SEQUENCE webdata_inbox_delivery_id_seq TO webdata_inbox;

@@ -311,6 +311,14 @@ class PageError(APIError):
 
     help_code = "WD-020"
 
+    likely_remedy: str = ""
+    """The next step, as the rest of a sentence, if the kind of server is a likely cause."""
+
+    @property
+    def remedy(self) -> str:
+        """The next step, as the rest of a sentence."""
+        return self.likely_remedy or super().remedy
+
 
 class PermanentPageError(PageError):
     """The page fails in each attempt: an unknown host, an invalid certificate, a file that cannot be read.

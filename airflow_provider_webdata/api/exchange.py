@@ -35,6 +35,7 @@ from airflow_provider_webdata.api.errors import (
     IdempotencyKeyUsedError,
     InvalidRequestError,
     InvalidResponseError,
+    PageError,
     ResponseTooLargeError,
     ServerError,
     TransportError,
@@ -49,6 +50,7 @@ from airflow_provider_webdata.api.http_clients import http_client, tls_context
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
+from airflow_provider_webdata.api.private_addresses import private_target_remedy
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import (
     CODE_NAMES,
@@ -719,7 +721,7 @@ class Reader(Generic[ResponseT]):
         elif not body and self._prepared.is_repeatable and self._status in _OF_PROXIES:
             # From a proxy, which knows neither whether the object exists nor whether the call is allowed.
             cls, extra = ServerError, {}
-        return cls(
+        error = cls(
             self._endpoint.label,
             self._status,
             message,
@@ -729,6 +731,9 @@ class Reader(Generic[ResponseT]):
             body={key: body[key] for key in body.keys() - {"success", "error", "code", "details"}},
             **extra,
         )
+        if isinstance(error, PageError):
+            error.likely_remedy = private_target_remedy(server, [self._prepared.wire.get("url")])
+        return error
 
     def _message(self, body: dict[str, Any]) -> str:
         given = (body.get(key) for key in ("error", "message", "error_description", "detail"))

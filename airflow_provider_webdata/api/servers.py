@@ -107,6 +107,9 @@ class Server(msgspec.Struct, frozen=True):
     :param retries_deliveries: it repeats a webhook delivery that failed.
     :param longest_scrape_ms: maximum `timeout` of a scrape, in milliseconds.
     :param allows_plain_webhooks: it delivers webhooks to plain-http URLs.
+    :param local_switch: setting of the server without which it refuses private addresses; None: it always does.
+    :param caches: it returns pages that it fetched earlier.
+    :param has_search: it searches without a backend that its operator must configure.
     :param categories: its names of search categories that differ from the reference's, by the reference's name.
     :param lacks: missing operations by endpoint name, as the rest of a sentence about the server.
     :param record: where its users see the jobs that it has run.
@@ -118,6 +121,9 @@ class Server(msgspec.Struct, frozen=True):
     retries_deliveries: bool = True
     longest_scrape_ms: int = 300_000
     allows_plain_webhooks: bool = False
+    local_switch: str | None = None
+    caches: bool = True
+    has_search: bool = True
     categories: Mapping[str, str] = {}
     lacks: Mapping[str, str] = {}
     record: str = "the service's dashboard"
@@ -136,6 +142,9 @@ SELF_HOSTED = Server(
     retries_deliveries=False,
     longest_scrape_ms=2**31 - 1,  # a longer timer would end immediately
     allows_plain_webhooks=True,
+    local_switch="ALLOW_LOCAL_WEBHOOKS=true",
+    caches=False,
+    has_search=False,
     categories={"codehost": "github"},
     lacks=_LACKS,
     record="the server's log",
@@ -243,7 +252,7 @@ def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
     :param wire: the response.
     """
     found = wire.get("data") or {}
-    return server.is_self_hosted and not any(isinstance(given, list) for given in found.values())
+    return not server.has_search and not any(isinstance(given, list) for given in found.values())
 
 
 def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> str | None:

@@ -1,8 +1,9 @@
-"""The example DAG as a file in the DAG folder."""
+"""The example DAG as a file in the DAG folder: a search, or a crawl for a server that may have no search."""
 
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -14,9 +15,9 @@ from airflow_provider_webdata.hooks.webdata import WebDataHook
 if TYPE_CHECKING:
     from pathlib import Path
 
-DAG_ID = "river_news"
-_NAME = f"{DAG_ID}.py"
-_FIRST_ARGUMENT = 'task_id="search",'
+    from airflow_provider_webdata.api.servers import Server
+
+_FIRST_ARGUMENT = re.compile(r'task_id="\w+",')
 
 
 @dataclass(frozen=True)
@@ -25,24 +26,31 @@ class ExampleDag:
 
     :param folder: the DAG folder, created if it is missing.
     :param conn_id: the DAG's connection.
+    :param server: the server of that connection.
     """
 
     folder: Path
     conn_id: str
+    server: Server
+
+    @property
+    def dag_id(self) -> str:
+        """The DAG's id."""
+        return "river_news" if self.server.has_search else "site_pages"
 
     @property
     def path(self) -> Path:
         """The DAG's file."""
-        return self.folder / _NAME
+        return self.folder / f"{self.dag_id}.py"
 
     @property
     def source(self) -> str:
         """The file's content."""
-        text = files(__package__).joinpath(_NAME).read_text(encoding="utf-8")
+        text = files(__package__).joinpath(self.path.name).read_text(encoding="utf-8")
         if self.conn_id == WebDataHook.default_conn_name:
             return text
         argument = f"webdata_conn_id={json.dumps(self.conn_id)},"
-        return text.replace(_FIRST_ARGUMENT, f"{_FIRST_ARGUMENT} {argument}")
+        return _FIRST_ARGUMENT.sub(lambda first: f"{first[0]} {argument}", text, count=1)
 
     def check(self, *, replace: bool) -> None:
         """Fail if a different file has this name.

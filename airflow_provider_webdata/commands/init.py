@@ -23,9 +23,10 @@ from msgspec.structs import replace
 from airflow_provider_webdata.airflow_db import connections
 from airflow_provider_webdata.airflow_db.connections import Connection
 from airflow_provider_webdata.api.errors import ConfigurationError
+from airflow_provider_webdata.api.private_addresses import private_webhook_note
 from airflow_provider_webdata.api.servers import is_hosted_service
 from airflow_provider_webdata.commands.command import command
-from airflow_provider_webdata.commands.example import DAG_ID, ExampleDag
+from airflow_provider_webdata.commands.example import ExampleDag
 from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines
 from airflow_provider_webdata.common.hosts import is_loopback, url_host
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
@@ -57,17 +58,18 @@ def init(args: argparse.Namespace) -> Iterator[str]:
     """
     connection = _existing(args.conn_id, replace=args.force)
     is_new = connection.id is None
+    try:
+        former = _webhook_url(connection)
+        _ask_for_service(connection, args)
+        found = None if args.skip_test else (yield from _tested(connection, args.server))
+        _ask_for_webhooks(connection, args.webhook_url, former)
+    except (KeyboardInterrupt, EOFError):
+        raise SystemExit("\nCancelled; nothing was stored.") from None
     example = None
     if not args.no_example:
         folder = args.dags_folder or conf.get_mandatory_value("core", "dags_folder")
-        example = ExampleDag(Path(folder).expanduser(), args.conn_id)
+        example = ExampleDag(Path(folder).expanduser(), args.conn_id, settings_of(connection).client.server)
         example.check(replace=args.force)
-
-    try:
-        _ask_and_fill_in(connection, args)
-        found = None if args.skip_test else (yield from _tested(connection, args.server))
-    except (KeyboardInterrupt, EOFError):
-        raise SystemExit("\nCancelled; nothing was stored.") from None
     with contextlib.ExitStack() as undo:
         part = example.write_part() if example else None
         if part:
@@ -81,7 +83,7 @@ def init(args: argparse.Namespace) -> Iterator[str]:
     yield f"Connection {args.conn_id!r} was {'created' if is_new else 'updated'}: {_address(connection)}."
     if example:
         yield f"Example DAG: {example.path}"
-        yield f"  Run it once: airflow dags test {DAG_ID}"
+        yield f"  Run it once: airflow dags test {example.dag_id}"
     yield from _about_webhooks(connection)
     yield "Check the installation: airflow webdata doctor"
 
@@ -117,26 +119,24 @@ def _existing(conn_id: str, *, replace: bool) -> Connection:
     return found
 
 
-def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
-    """Set address, key, server, and webhook URL of a connection, and a webhook secret if it has none.
+def _ask_for_service(connection: Connection, args: argparse.Namespace) -> None:
+    """Set address, key, and server of a connection without a webhook URL, and a webhook secret if it has none.
 
     Its other fields are unchanged.
 
     :raises ConfigurationError: a field is missing or invalid; the message names it.
     """
-    base_url, webhook_url, server = args.base_url, args.webhook_url, args.server
+    base_url, server = args.base_url, args.server
     if base_url is None:
         default = _address(connection) or (HOSTED_URL if is_terminal() else None)
         base_url = _asked("Base URL", "--base-url", default)
     key = _api_key(connection.password, required=is_hosted_service(base_url))
-    if webhook_url is None:
-        question = "Public https address of this Airflow, for webhooks (optional)"
-        webhook_url = _asked(question, "--webhook-url", _webhook_url(connection))
     extra = {
         # Keep an existing secret: the webhooks of monitors contain it.
         "webhook_secret": secrets.token_hex(_SECRET_BYTES),
         **connection.extra_dejson,
-        "webhook_url": webhook_url,
+        # The kind of server, which is not known yet, decides which address is valid.
+        "webhook_url": "",
     }
     if server is None and not key and not extra.get("server"):
         server = "self-hosted"
@@ -149,6 +149,22 @@ def _ask_and_fill_in(connection: Connection, args: argparse.Namespace) -> None:
     # Separate, because the form of Airflow 3.3.1 and 3.3.2 tests no connection without a port.
     connection.port = parts.port or _PORTS[parts.scheme]
     connection.host = parts._replace(netloc=parts.netloc.removesuffix(f":{connection.port}")).geturl()
+
+
+def _ask_for_webhooks(connection: Connection, given: str | None, former: str) -> None:
+    """Set the webhook URL of a connection whose server is known.
+
+    :param given: the URL if it was passed as an argument.
+    :param former: the default at the prompt.
+    :raises ConfigurationError: the URL is invalid for this kind of server.
+    """
+    if given is None:
+        accepts_any = settings_of(connection).client.server.allows_plain_webhooks
+        what = "Address at which the server reaches" if accepts_any else "Public https address of"
+        given = _asked(f"{what} this Airflow, for webhooks (optional)", "--webhook-url", former)
+    if given:
+        connection.extra = json.dumps({**connection.extra_dejson, "webhook_url": given})
+        settings_of(connection)
 
 
 def _tested(connection: Connection, given: Kind | None) -> Generator[str, None, str]:
@@ -247,7 +263,10 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
             f"  The service delivers to {delivery_url(url, connection.conn_id)}/...: forward only POST requests for "
             "that path to this Airflow's API server."
         )
-        error = inbox_error(settings_of(connection))
+        settings = settings_of(connection)
+        if note := private_webhook_note(settings.client.server, url):
+            yield f"  {note}."
+        error = inbox_error(settings)
         if error is not None:
             yield f"  No inbox answers yet, so tasks wait by polling: {error.brief()}."
         if error is not None and not isinstance(error, InboxRefusedError):
@@ -258,5 +277,5 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
     else:
         yield (
             "  Without a webhook URL, tasks wait by polling. If the service can reach this Airflow, turn on the inbox "
-            "and set its public https address: airflow webdata init --force --webhook-url https://..."
+            "and set its address: airflow webdata init --force --webhook-url URL"
         )

@@ -32,6 +32,9 @@ _INTERNAL = (
 )
 
 
+_PRIVATE_DOMAINS = frozenset({"localhost", "local", "internal"})
+
+
 class HostRefusedError(Exception):
     """A host has no public address; the message contains the host and its addresses."""
 
@@ -90,6 +93,18 @@ def is_loopback(host: str | None) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def is_private_name(host: str) -> bool:
+    """Return whether a normalized host is private by its form, without a DNS lookup.
+
+    Such are private addresses, names of one label, as of services in Compose, and names below `localhost`, `local`, and
+    `internal`.
+    """
+    try:
+        return not is_public(host)
+    except ValueError:
+        return "." not in host or host.rpartition(".")[2] in _PRIVATE_DOMAINS
 
 
 def is_public(address: str) -> bool:

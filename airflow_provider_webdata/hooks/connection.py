@@ -13,7 +13,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 from urllib.parse import SplitResult, unquote, urlsplit
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Kind
 
 log = logger(__name__)
-_log_warning = partial(log.warning, "%s")
 
 CONN_TYPE = "webdata"
 DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
@@ -40,6 +39,12 @@ DEFAULT_SIGNATURE_HEADER = "X-Firecrawl-Signature"
 _HOST = "host (Base URL)"
 _MEGABYTE = 2**20
 _SHORTEST_SECRET = 16
+
+
+@lru_cache(maxsize=1000)
+def _log_warning(text: str) -> None:
+    """Log a warning once per process: a task and a triggerer read the same connection many times."""
+    log.warning("%s", text)
 
 
 class ConnectionMissingError(CodedError, AirflowNotFoundException):
@@ -271,7 +276,8 @@ class _Reader:
             self._refuse(
                 "webhook_url",
                 "must be an https address (http only for a loopback address, or for a self-hosted server)",
-                "give the public address of the Airflow API server",
+                "give the https address of the Airflow API server, or, if you run the server yourself, set server to "
+                "self-hosted",
             )
         self._warn("webhook_url uses plain http, which exposes the webhook secret on the network; use https")
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
     from airflow_provider_webdata.api.models import ParseUpload
     from airflow_provider_webdata.api.multipart import Upload
+    from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.calls import Call
     from airflow_provider_webdata.inbox.reader import InboxReader
@@ -147,8 +148,8 @@ class WebDataHook(Operations, BaseHook):
         """Close the client."""
         self.close()
 
-    def _bills(self) -> bool:
-        return self.get_settings().client.server.bills
+    def _server(self) -> Server:
+        return self.get_settings().client.server
 
     # The methods below await these five, which never suspend. See `hooks.blocking`.
 

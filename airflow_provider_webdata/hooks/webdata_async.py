@@ -11,6 +11,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.api.client import AsyncWebDataClient
 from airflow_provider_webdata.api.errors import CallRefusedError
+from airflow_provider_webdata.api.servers import UNKNOWN
 from airflow_provider_webdata.hooks.connection import ConnectionSettings, existing, settings_of
 from airflow_provider_webdata.hooks.masking import amask
 from airflow_provider_webdata.hooks.once import Once
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
     from airflow_provider_webdata.api.models import ParseUpload
     from airflow_provider_webdata.api.multipart import Upload
+    from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.calls import Call
     from airflow_provider_webdata.inbox.reader import AsyncInboxReader
@@ -138,9 +140,9 @@ class WebDataAsyncHook(
         """Close the client."""
         await self.close()
 
-    def _bills(self) -> bool:
+    def _server(self) -> Server:
         settings = self._settings.made
-        return settings is None or settings.client.server.bills
+        return UNKNOWN if settings is None else settings.client.server
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:
         client = await self._connected()

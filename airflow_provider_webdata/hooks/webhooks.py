@@ -85,22 +85,23 @@ def inbox_url(settings: ConnectionSettings) -> str:
     """Return the base URL of the inbox to read, without the inbox's own path.
 
     The connection's `inbox_url`, else `[webdata] inbox_url`, else the URL at which workers and triggerers reach the API
-    server: `[core] execution_api_server_url`, else `[api] base_url`.
-
-    :raises ConfigurationError: no URL is configured.
+    server: `[core] execution_api_server_url`, else `[api] base_url`, else this machine's, as in Airflow's workers.
     """
-    found = (
+    return str(
         settings.webhook.inbox_url
         or conf.get("webdata", "inbox_url", fallback="")
         or conf.get("core", "execution_api_server_url", fallback="").rstrip("/").removesuffix(_EXECUTION_PATH)
-        or conf.get("api", "base_url", fallback="")
-    )
-    if not found:
-        raise ConfigurationError(
-            f"connection {settings.conn_id!r}: the URL of the inbox is unknown; set [webdata] inbox_url to the "
-            "URL of the API server"
-        )
-    return str(found).rstrip("/")
+        or _api_server_url()
+    ).rstrip("/")
+
+
+def _api_server_url() -> str:
+    """Return `[api] base_url`, which may be only a path or empty: then the host is this machine."""
+    base_url = conf.get("api", "base_url", fallback="")
+    if base_url and not base_url.startswith("/"):
+        return str(base_url)
+    scheme = "https" if conf.get("api", "ssl_cert", fallback="") else "http"
+    return f"{scheme}://localhost:{conf.get('api', 'port', fallback='8080')}{base_url}"
 
 
 def inbox_address(settings: ConnectionSettings) -> InboxAddress:
@@ -108,7 +109,7 @@ def inbox_address(settings: ConnectionSettings) -> InboxAddress:
 
     The API server's certificate is verified against Airflow's own (`[api] ssl_cert`) and the connection's CA bundle.
 
-    :raises ConfigurationError: the connection has no secret, or the inbox URL is unknown.
+    :raises ConfigurationError: the connection has no secret.
     """
     secret = settings.webhook.signing_secret or settings.webhook.secret
     if not secret:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _PREFIX = b"webdata-probe "
+LENGTH = len(_PREFIX) + 32
+"""Length of a probe in bytes, which is less than that of any delivery."""
 _PROBE = re.compile(re.escape(_PREFIX) + rb"[0-9a-f]{32}")
 _PURPOSE = b"webdata inbox probe, version 1"
 

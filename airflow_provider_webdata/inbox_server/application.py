@@ -82,4 +82,4 @@ def _gate(conn_id: str) -> Gate:
     for secret in (*webhook.secrets, *webhook.signing_secrets):
         mask([secret])
         mask_secret(secret)
-    return Gate.of(conn_id, webhook)
+    return Gate.of(conn_id, webhook, str(connection.conn_id))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.private_addresses import private_webhook_note
 from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.hooks.webhooks import (
@@ -90,7 +91,12 @@ class ManagedWebhook:
         :param key: correlation key. Default: a new one.
         :raises ConfigurationError: the webhook is required, but the connection has no address or no secret.
         """
-        return self._made(key or new_key(), self._origin) if self.wanted else None
+        if not self.wanted:
+            return None
+        settings = self._settings
+        if note := private_webhook_note(settings.client.server, settings.webhook.url or ""):
+            log.info("The webhook may not arrive, then polling ends the wait: %s", note)
+        return self._made(key or new_key(), self._origin)
 
     def kept(self, key: str | None, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the webhook for an existing monitor, in wire form, whether or not the inbox answers.

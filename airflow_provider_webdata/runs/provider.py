@@ -86,7 +86,7 @@ class ProviderRun(CallRun):
         most_errors: float,
     ) -> CallResult:
         results = [result.to_wire() for result in answer.data.alexandria]
-        self._report(results, answer.credits_used)
+        self._report(results)
         failures = [result for result in results if result.get("error")]
         failed = [result["error"] for result in failures]
         self.lacks("calls_failed", len(failed), len(results))
@@ -150,7 +150,7 @@ class ProviderRun(CallRun):
         self.memory.write(started=None, phase="planned")
         return True
 
-    def _report(self, results: Sequence[Mapping[str, Any]], used: Any) -> None:
+    def _report(self, results: Sequence[Mapping[str, Any]]) -> None:
         for result in results:
             tool, error = f"{result.get('provider')}/{result.get('capability')}", result.get("error")
             if error:
@@ -169,7 +169,7 @@ class ProviderRun(CallRun):
                     self.context,
                     provider=str(result.get("provider")),
                 )
-        self.log.info("%d calls; credits used: %s", len(results), _shown(used))
+        self.log.info("%d calls", len(results))
 
 
 def _by_contract(request: ProviderRequest, tools: Sequence[DataTool | None]) -> ProviderRequest:

@@ -53,7 +53,7 @@ def checked_request(
     log = task_logger(task)
     for warning in request.warnings():
         log.warning("%s: %s", operation, warning)
-    for note in request.notes() if (map_index or 0) <= 0 else ():
+    for note in request.notes(task.hook.get_settings().client.server) if (map_index or 0) <= 0 else ():
         log.info("%s: %s", operation, note)
     return request
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from airflow_provider_webdata.common.hosts import is_public, normal_host, url_host
+from airflow_provider_webdata.common.hosts import is_private_name, is_public, normal_host, url_host
 
 DOTS = ("\u3002", "\uff0e", "\uff61")
 
@@ -65,6 +65,14 @@ def test_a_host_has_one_spelling() -> None:
 )
 def test_the_host_of_a_url(url: str, host: str | None) -> None:
     assert url_host(url) == host
+
+
+def test_hosts_that_are_private_by_their_form() -> None:
+    private = "localhost a.localhost api host.docker.internal nas.local 10.0.0.5 172.16.0.1 192.168.1.1 127.0.0.1 ::1"
+    private += " 169.254.169.254 fe80::1 fd00::1"
+    assert [host for host in private.split() if not is_private_name(host)] == []
+    public = "river.example 8.8.8.8 2606:4700::1111 localhost.example internal.example"
+    assert [host for host in public.split() if is_private_name(host)] == []
 
 
 def test_addresses_outside_global_unicast_are_not_public() -> None:

@@ -118,9 +118,12 @@ class RequestModel(BaseModel):
         """Return a warning for each valid but probably unintended value, including those of nested models."""
         return [warning for _, part in self._with_parts() for warning in part._own_warnings()]
 
-    def notes(self) -> list[str]:
-        """Return a note for each implicit behavior of the service, including those of nested models."""
-        return [note for _, part in self._with_parts() for note in part._own_notes()]
+    def notes(self, server: Server) -> list[str]:
+        """Return a note for each implicit behavior of a kind of server, including those of nested models.
+
+        :param server: the connection's server.
+        """
+        return [note for _, part in self._with_parts() for note in part._own_notes(server)]
 
     def refused_by(self, server: Server) -> list[str]:
         """Return a problem for each value that a kind of server refuses and another kind accepts.
@@ -142,7 +145,7 @@ class RequestModel(BaseModel):
         """Return the warnings of this model, without nested models."""
         return []
 
-    def _own_notes(self) -> list[str]:
+    def _own_notes(self, server: Server) -> list[str]:  # noqa: ARG002
         """Return the notes of this model, without nested models."""
         return []
 

@@ -30,6 +30,8 @@ from airflow_provider_webdata.common.path_filters import expression_of, globs, m
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from airflow_provider_webdata.api.servers import Server
+
 
 _MAX_DELAY_SECONDS = 60
 
@@ -144,8 +146,8 @@ class CrawlRequest(CrawlScope):
         if self.zero_data_retention and self.scrape_options is not None:
             check_zero_data_retention(self.scrape_options, "scrapeOptions.")
 
-    def _own_notes(self) -> list[str]:
-        return [] if self.scrape_options is not None else ScrapeOptions().notes()
+    def _own_notes(self, server: Server) -> list[str]:
+        return [] if self.scrape_options is not None else ScrapeOptions().notes(server)
 
     def _own_warnings(self) -> list[str]:
         found = super()._own_warnings()

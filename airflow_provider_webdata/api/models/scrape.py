@@ -175,8 +175,8 @@ class MonitorScrapeOptions(RequestModel):
             found.append("onlyCleanContent: not supported with zero data retention, which lockdown implies")
         return found
 
-    def _own_notes(self) -> list[str]:
-        if self.min_age is not None or (self._skips_cache() and not self.lockdown):
+    def _own_notes(self, server: Server) -> list[str]:
+        if not server.caches or self.min_age is not None or (self._skips_cache() and not self.lockdown):
             return []
         usual = LOCKDOWN_MAX_AGE if self.lockdown else self.default_max_age
         oldest = usual if self.max_age is None else self.max_age

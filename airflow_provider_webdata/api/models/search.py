@@ -109,8 +109,8 @@ class SearchScrapeOptions(ScrapeOptions):
         if self.zero_data_retention:
             check_zero_data_retention(self)
 
-    def _own_notes(self) -> list[str]:
-        return super()._own_notes() if self.formats else []
+    def _own_notes(self, server: Server) -> list[str]:
+        return super()._own_notes(server) if self.formats else []
 
     def _own_warnings(self) -> list[str]:
         found = super()._own_warnings()

@@ -15,11 +15,15 @@ from airflow_provider_webdata.hooks.webhooks import can_receive
 from airflow_provider_webdata.inbox_server import db_manager
 from airflow_provider_webdata.inbox_server.options import creates_tables, inbox_enabled
 from airflow_provider_webdata.inbox_server.storage.asset_events import unjudged_assets
+from airflow_provider_webdata.inbox_server.storage.refusals import REASONS
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
 from .finding import failed, passed, skipped, warning
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime
+
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
 
     from .finding import Finding
@@ -89,13 +93,14 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
     try:
         store = DeliveryStore(airflow_engine())
         found = store.last_received(settings.conn_id)
+        refused = store.refusals(settings.conn_id)
         unregistered = [str(delivery_id) for delivery_id in store.without_event(settings.conn_id)]
         unjudged = unjudged_assets(airflow_engine(), settings.conn_id)
     except TablesMissingError:
         return skipped("see tables" if inbox_enabled() else "the inbox is off")
     except StoreUnavailableError as error:
         return skipped(error.brief(), _NEEDS_DATABASE)
-    if found is None:
+    if found is None and not refused:
         return skipped(
             "the inbox has no deliveries yet",
             "Run a task that waits for a job or check by webhook, then run the doctor again.",
@@ -107,11 +112,29 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
             f"the asset events of {len(unregistered)} could not be registered, so they started no DAG",
             f"Find the cause in the API server's log, fix it, and run `airflow webdata inbox replay {ids}`.{more}",
         )
+    if found is None or refused:
+        return _refused_since(found, refused)
     if unjudged:
         monitors = ", ".join(map(repr, unjudged[:_MAX_MONITORS]))
         return warning(
             f"no page of the last check was judged, so DAGs on only_if_meaningful run after each change: {monitors}",
             "Give the monitor a goal, and webhook_events=['monitor.check.completed', 'monitor.page'].",
         )
-    last = pendulum.instance(found).in_timezone("UTC")
-    return passed(f"the last one arrived {last.diff_for_humans()} ({last:%Y-%m-%d %H:%M} UTC)")
+    return passed(f"the last one arrived {_ago(found)}")
+
+
+def _refused_since(accepted: datetime | None, refused: Mapping[str, tuple[int, datetime]]) -> Finding:
+    total = sum(count for count, _ in refused.values())
+    reasons = ", ".join(f"{count} {REASONS.get(reason, reason)}" for reason, (count, _) in refused.items())  # type: ignore[call-overload]
+    since = "and none was accepted" if accepted is None else f"since the last one arrived {_ago(accepted)}"
+    last = max(moment for _, moment in refused.values())
+    return warning(
+        f"{total} refused, {since}: {reasons}; the last one {_ago(last)}",
+        'If the service sent them, enter its secret as "Webhook secret" or "Signing secret"; a monitor keeps the former'
+        " webhook secret until the DAG that declares it runs.",
+    )
+
+
+def _ago(moment: datetime) -> str:
+    then = pendulum.instance(moment).in_timezone("UTC")
+    return f"{then.diff_for_humans()} ({then:%Y-%m-%d %H:%M} UTC)"

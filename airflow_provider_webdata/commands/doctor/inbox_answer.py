@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata import __version__
-from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.http_clients import http_client
+from airflow_provider_webdata.api.private_addresses import private_webhook_note
 from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.hosts import is_public
 from airflow_provider_webdata.common.http_library import httpx
@@ -157,12 +157,15 @@ def _answered(settings: ConnectionSettings, shown: str, probe: bytes, body: dict
             f"{shown}: the inbox responds, but runs version {trimmed(str(version), 50)}; this is {__version__}",
             "Install the same version of airflow-provider-webdata everywhere.",
         )
+    seen = f"{shown}: the inbox responds and knows the secret"
+    if note := private_webhook_note(settings.client.server, webhook.url or ""):
+        return passed(f"{seen}; {note}")
     if _is_public(settings.client.base_url) and _is_public(webhook.url or "") is False:
         return warning(
             f"{shown}: the inbox responds, but its address is private",
             f"The service does not deliver to private addresses: use a public URL. {_OUTSIDE}",
         )
-    return passed(f"{shown}: the inbox responds and knows the secret")
+    return passed(seen)
 
 
 def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
@@ -194,7 +197,7 @@ def inbox(settings: ConnectionSettings) -> Finding:
         address = inbox_address(settings)
         with InboxReader(address) as reader:
             reader.check()
-    except (InboxError, ConfigurationError) as error:
+    except InboxError as error:
         seen, _, advice = error.text().partition("; ")
         advice = f"{advice[:1].upper()}{advice[1:]}." if advice else ""
         if isinstance(error, InboxUnreachableError):

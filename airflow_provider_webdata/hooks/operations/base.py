@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
     from airflow_provider_webdata.api.models import ParseUpload
     from airflow_provider_webdata.api.multipart import Upload
+    from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.hooks.call_guard import CallGuard
     from airflow_provider_webdata.hooks.calls import Call
 
@@ -50,7 +51,7 @@ class Operations:
             max_credits=max_credits,
             max_calls=max_calls,
             allowed_domains=allowed_domains,
-            ledger=ledger_of_process(self.webdata_conn_id, max_credits, name, self._bills),
+            ledger=ledger_of_process(self.webdata_conn_id, max_credits, name, lambda: self._server().bills),
         )
         return self.guarded_by(guard)
 
@@ -63,8 +64,8 @@ class Operations:
         made._settings, made._guard = self._settings, guard
         return made
 
-    def _bills(self) -> bool:
-        """Return whether the server bills calls; called after the settings were read."""
+    def _server(self) -> Server:
+        """Return the connection's kind of server; called after the settings were read."""
         raise NotImplementedError
 
     async def _execute(self, call: Call[ResponseT]) -> ResponseT:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import PageError
 from airflow_provider_webdata.api.models.base import ResponseModel
+from airflow_provider_webdata.api.private_addresses import private_target_remedy
 from airflow_provider_webdata.common.item_urls import page_problem, was_fetched
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
@@ -15,6 +16,7 @@ from airflow_provider_webdata.hooks.signatures import with_fields
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
+    from airflow_provider_webdata.api.servers import Server
     from airflow_provider_webdata.hooks.fields import (
         MapFields,
         ScrapeFields,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     )
 
 
-def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
+def _fetched(answer: models.ScrapeResponse, server: Server) -> models.ScrapeResponse:
     """Return a response unless its page was not fetched."""
     # A server may send anything in place of the metadata.
     metadata = answer.data.metadata.to_wire() if isinstance(answer.data.metadata, ResponseModel) else {}
@@ -32,12 +34,14 @@ def _fetched(answer: models.ScrapeResponse) -> models.ScrapeResponse:
     if metadata.get("error") and (status := metadata.get("statusCode")):
         problem += f" (status {status})"
     place = metadata.get("sourceURL") or metadata.get("url") or "the page"
-    raise PageError(
+    error = PageError(
         endpoints.SCRAPE.label,
         200,
         f"{place} could not be fetched: {problem}",
         body={"creditsUsed": metadata.get("creditsUsed")},
     )
+    error.likely_remedy = private_target_remedy(server, [place])
+    raise error
 
 
 class PageOperations(Operations):
@@ -79,9 +83,8 @@ class PageOperations(Operations):
         :raises PageError: the page is unavailable: unknown host, invalid certificate, ...
         :raises CacheMissError: the request allows only cached pages, and the page is not cached.
         """
-        return _fetched(
-            await self._execute(Call.of(endpoints.SCRAPE, request, fields, extra_body=extra_body))
-        )
+        answer = await self._execute(Call.of(endpoints.SCRAPE, request, fields, extra_body=extra_body))
+        return _fetched(answer, self._server())
 
     async def get_scrape(self, scrape_id: str) -> models.ScrapeResponse:
         """Return the result of an earlier scrape. Free. See docs/service.md#scrape-result.
@@ -89,7 +92,8 @@ class PageOperations(Operations):
         :param scrape_id: UUID in `metadata.scrape_id` of its document.
         :raises PageError: the page was unavailable.
         """
-        return _fetched(await self._execute(Call(endpoints.GET_SCRAPE, path={"scrape_id": scrape_id})))
+        answer = await self._execute(Call(endpoints.GET_SCRAPE, path={"scrape_id": scrape_id}))
+        return _fetched(answer, self._server())
 
     @with_fields
     async def map(

@@ -69,7 +69,7 @@ class InboxApplication:
         self.inbox = inbox
         self._health_check: asyncio.Future[Response] | None = None
         connections = Connections(gate, inbox.store.conn_ids)
-        self._receiver = Receiver(connections, inbox.writer, most_bytes)
+        self._receiver = Receiver(connections, inbox.writer, most_bytes, inbox.refusals)
         self._deliveries = Deliveries(connections, inbox.feed)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

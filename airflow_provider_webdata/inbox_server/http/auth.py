@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 from airflow_provider_webdata.hooks.connection import DEFAULT_SIGNATURE_HEADER, WebhookSettings
 from airflow_provider_webdata.inbox import tokens
 from airflow_provider_webdata.inbox.wire import SECRET_HEADER, SIGNATURE_PREFIX
+from airflow_provider_webdata.inbox_server.storage.refusals import counted_as
 
 if TYPE_CHECKING:
     from starlette.datastructures import Headers
+
+    from airflow_provider_webdata.inbox_server.storage.refusals import Reason
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,7 @@ class Gate:
     :param signing_secrets: accepted signing keys; empty if no signature is required.
     :param signature_header: name of the signature header, in lower case.
     :param open: False if the connection is missing or requires no credential: no request is admitted.
+    :param counted_as: id under which refused deliveries are counted; see `refusals`.
     """
 
     conn_id: str
@@ -32,10 +36,14 @@ class Gate:
     signing_secrets: tuple[bytes, ...] = field(repr=False)
     signature_header: bytes
     open: bool
+    counted_as: str = ""
 
     @classmethod
-    def of(cls, conn_id: str, webhook: WebhookSettings) -> Gate:
-        """Return the gate of a connection."""
+    def of(cls, conn_id: str, webhook: WebhookSettings, stored_id: str | None = None) -> Gate:
+        """Return the gate of a connection.
+
+        :param stored_id: the connection's own id, if `conn_id` may be another spelling of it.
+        """
         if not (webhook.secrets or webhook.signing_secrets):
             return cls.closed(conn_id)
         return cls(
@@ -44,6 +52,7 @@ class Gate:
             tuple(secret.encode() for secret in webhook.signing_secrets),
             webhook.signature_header.lower().encode(),
             open=True,
+            counted_as=counted_as(stored_id or conn_id),
         )
 
     @classmethod
@@ -78,6 +87,16 @@ class Gate:
             signature = SIGNATURE_PREFIX + hmac.new(secret, body, hashlib.sha256).hexdigest()
             matches |= hmac.compare_digest(given, signature.encode())
         return (matches or not self.signing_secrets) and self.open
+
+    def reason(self, headers: Headers, *, has_secret: bool) -> Reason:
+        """Return why an open gate refuses a delivery.
+
+        :param has_secret: the result of `passes_secret`.
+        """
+        if not has_secret:
+            return "secret wrong" if SECRET_HEADER in headers else "secret missing"
+        is_signed = self.signature_header.decode() in headers
+        return "signature wrong" if is_signed else "signature missing"
 
     def passes_token(self, headers: Headers) -> bool:
         """Return whether a reader knows a signing secret of the connection; without one, a webhook secret."""

@@ -20,6 +20,7 @@ from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.envelope import NotJSONError
 from airflow_provider_webdata.inbox.wire import NOT_JSON, REFUSED
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
+from airflow_provider_webdata.inbox_server.storage.refusals import REASONS, Refusal
 
 from .limits import BodyBudget, TokenBucket
 from .responses import error_response, retry_later
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
     from starlette.types import Receive
 
+    from airflow_provider_webdata.inbox_server.storage.refusals import Refusals
     from airflow_provider_webdata.inbox_server.storage.writer import Writer
 
     from .auth import Gate
@@ -68,10 +70,12 @@ class Receiver:
     """Receives deliveries.
 
     :param most_bytes: maximum size of a body.
+    :param refusals: counts refused deliveries.
     """
 
-    def __init__(self, connections: Connections, writer: Writer, most_bytes: int) -> None:
+    def __init__(self, connections: Connections, writer: Writer, most_bytes: int, refusals: Refusals) -> None:
         self._connections, self._writer, self._most_bytes = connections, writer, most_bytes
+        self._counted_refusals = refusals
         self._bodies = BodyBudget()
         # Senders with an unverified signature must not exhaust the budget of authenticated senders.
         self._unauthenticated_bodies = BodyBudget(
@@ -93,14 +97,14 @@ class Receiver:
             gate = await self._connections.gate(conn_id)
             has_secret = gate.passes_secret(headers)
             if not gate.is_signed(headers) and (not has_secret or gate.signing_secrets):
-                return self._refused(gate, headers, sender)
+                return self._refused(gate, headers, sender, has_secret=has_secret)
             budget = self._bodies if has_secret and gate.secrets else self._unauthenticated_bodies
             with budget.body(gate.conn_id) as body:
                 if (early := await self._read(headers, receive, body)) is not None:
                     return early
                 raw = body.whole()
                 if not await _off_loop(raw, gate.passes_signature, headers, raw) or not has_secret:
-                    return self._refused(gate, headers, sender)
+                    return self._refused(gate, headers, sender, has_secret=has_secret)
                 if probe.is_probe(raw):
                     proofs = probe.proofs_of(raw, gate.conn_id, gate.keys)
                     return JSONResponse({"status": "probe", "version": __version__, "proofs": proofs})
@@ -128,14 +132,20 @@ class Receiver:
         )
         return _STORED if is_new else _DUPLICATE
 
-    def _refused(self, gate: Gate, headers: Headers, sender: str) -> Response:
+    def _refused(self, gate: Gate, headers: Headers, sender: str, *, has_secret: bool) -> Response:
+        why = "no such connection, or it has no secret"
+        if gate.open:
+            reason = gate.reason(headers, has_secret=has_secret)
+            why = REASONS[reason]
+            if _may_be_delivery(headers):
+                self._counted_refusals.add(Refusal(gate.conn_id, gate.counted_as, reason))
         if not self._refusals.consume():
             return retry_later(429, "too many rejected requests", 1.0)
         if self._log_lines.consume():
             log.warning(
-                "Rejected a delivery for connection %r: wrong or missing secret or signature, or no such connection. "
-                "Sender: %r%s",
+                "Rejected a delivery for connection %r: %s. Sender: %r%s",
                 gate.conn_id[:100],
+                why,
                 sender[:100],
                 f", x-forwarded-for: {claimed[:200]!r}"
                 if (claimed := headers.get("x-forwarded-for"))
@@ -163,6 +173,12 @@ class Receiver:
         except TimeoutError:
             return _TOO_SLOW
         return None
+
+
+def _may_be_delivery(headers: Headers) -> bool:
+    """Return whether a body is longer than a probe; `airflow webdata doctor` also sends empty requests."""
+    length = headers.get("content-length", "")
+    return not length.isdecimal() or int(length) > probe.LENGTH
 
 
 async def _off_loop(body: bytes, work: Callable[..., _T], *arguments: object) -> _T:

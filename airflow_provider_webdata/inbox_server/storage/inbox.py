@@ -9,6 +9,7 @@ from airflow_provider_webdata.airflow_db.database import airflow_engine
 
 from .asset_events import AssetEvents
 from .feed import Feed
+from .refusals import Refusals
 from .retention import keep_pruned
 from .store import DeliveryStore
 from .writer import Writer
@@ -36,6 +37,7 @@ class Inbox:
         self.feed = Feed(self.store)
         self.asset_events = AssetEvents(engine, self.store)
         self.writer = Writer(self.store, self._stored)
+        self.refusals = Refusals(self.store.add_refusals)
         self._closing = threading.Event()
 
     def _stored(self, new: list[NewDelivery]) -> None:
@@ -62,3 +64,4 @@ class Inbox:
         self._closing.set()
         self.feed.close()
         await self.writer.close()
+        await self.refusals.close()

@@ -18,14 +18,18 @@ from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from . import sequencer
 from .errors import CursorPastEndError, DeliveryNotFoundError
 from .records import DeliveryFilter, NewDelivery, StoredDelivery, StoredPage, page_hash
+from .refusals import counted_as
 from .searches import selection
-from .tables import FAILED, VERSION_TABLE, asset_event, delivery, metadata
+from .tables import FAILED, VERSION_TABLE, asset_event, delivery, metadata, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
     from contextlib import AbstractContextManager
 
+    from sqlalchemy import Select
     from sqlalchemy.engine import Connection, Engine
+
+    from .refusals import Refusal
 
 _T = TypeVar("_T")
 
@@ -230,12 +234,47 @@ class DeliveryStore:
 
     def last_received(self, conn_id: str) -> datetime | None:
         """Return when the newest delivery of a connection was received, or None. Does not publish."""
-        newest = select(delivery.c.received_at).where(delivery.c.conn_id == conn_id)
-        # Unpublished deliveries have no position; databases differ in sorting them first or last.
-        statement = newest.order_by(delivery.c.position.desc()).limit(1)
         with self._transaction() as connection:
-            found: datetime | None = connection.execute(statement).scalar()
+            found: datetime | None = connection.execute(_newest(conn_id)).scalar()
         return found
+
+    def add_refusals(self, counts: Mapping[Refusal, int]) -> None:
+        """Add to the counts of refused deliveries; a connection that has accepted one since starts anew."""
+        now = datetime.now(timezone.utc)
+        with self._transaction() as connection:
+            for (conn_id, counted_as, reason), count in sorted(counts.items()):
+                accepted = _newest(conn_id).scalar_subquery()
+                is_over = refusal.c.since <= accepted
+                row = {"conn_id": counted_as, "reason": reason}
+                add = (
+                    update(refusal)
+                    .where(refusal.c.conn_id == counted_as, refusal.c.reason == reason)
+                    .values(
+                        refused=case((is_over, count), else_=refusal.c.refused + count),
+                        since=case((is_over, now), else_=refusal.c.since),
+                        refused_at=now,
+                    )
+                )
+                if connection.execute(add).rowcount:
+                    continue
+                first = {**row, "refused": count, "since": now, "refused_at": now}
+                if not connection.execute(insert_or_ignore(refusal, connection.dialect), first).rowcount:
+                    # Another process has inserted it.
+                    connection.execute(add)
+
+    def refusals(self, conn_id: str) -> dict[str, tuple[int, datetime]]:
+        """Return the deliveries refused since the last accepted one, by reason: their number, and when the last came.
+
+        A number includes earlier ones if the last accepted one is less than a second older.
+        """
+        found = select(refusal).where(refusal.c.conn_id == counted_as(conn_id)).order_by(refusal.c.reason)
+        accepted = self.last_received(conn_id)
+        with self._transaction() as connection:
+            return {
+                row.reason: (row.refused, row.refused_at)
+                for row in connection.execute(found)
+                if accepted is None or row.refused_at > accepted
+            }
 
     def without_event(self, conn_id: str) -> list[int]:
         """Return the deliveries of a connection whose asset events failed to register, oldest first."""
@@ -276,6 +315,7 @@ class DeliveryStore:
         with self._transaction() as connection:
             ids = connection.execute(old).scalars().all()
             if not ids:
+                connection.execute(delete(refusal).where(refusal.c.refused_at < before))
                 return 0
             connection.execute(delete(asset_event).where(asset_event.c.delivery_id.in_(ids)))
             return connection.execute(delete(delivery).where(delivery.c.id.in_(ids))).rowcount
@@ -361,6 +401,12 @@ def _insert_later_events(
         if connection.execute(expire).rowcount:
             later |= _insert(connection, [row])
     return later
+
+
+def _newest(conn_id: str) -> Select[tuple[datetime]]:
+    newest = select(delivery.c.received_at).where(delivery.c.conn_id == conn_id)
+    # Unpublished deliveries have no position; databases differ in sorting them first or last.
+    return newest.order_by(delivery.c.position.desc()).limit(1)
 
 
 def _conn_ids(connection: Connection) -> list[str]:

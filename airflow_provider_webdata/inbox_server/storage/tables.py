@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 DELIVERY_TABLE = "webdata_inbox_delivery"
 COUNTER_TABLE = "webdata_inbox_counter"
+REFUSAL_TABLE = "webdata_inbox_refusal"
 ASSET_EVENT_TABLE = "webdata_asset_event"
 VERSION_TABLE = "alembic_version_webdata"
 
@@ -135,6 +136,20 @@ counter = Table(
     metadata,
     Column("id", Integer, primary_key=True, autoincrement=False),
     Column("last_position", BigInteger, nullable=False),
+)
+
+# Counts of refused deliveries since the last accepted one; see `refusals`.
+refusal = Table(
+    REFUSAL_TABLE,
+    metadata,
+    # In upper case, as in the names of environment variables: the same for all spellings of an id.
+    Column("conn_id", exact_text(CONN_ID_LENGTH), primary_key=True),
+    Column("reason", exact_text(20), primary_key=True),
+    # Before `since`: MySQL assigns from left to right.
+    Column("refused", BigInteger, nullable=False),
+    # When the first and the last of them were stored.
+    Column("since", UTCDateTime(), nullable=False),
+    Column("refused_at", UTCDateTime(), nullable=False),
 )
 
 QUEUED, REGISTERED, FAILED = "queued", "registered", "failed"

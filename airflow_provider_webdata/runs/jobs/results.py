@@ -17,11 +17,13 @@ from airflow_provider_webdata.api.errors import (
     error_text,
 )
 from airflow_provider_webdata.api.prices import by_format
+from airflow_provider_webdata.api.private_addresses import private_target_remedy
 from airflow_provider_webdata.api.servers import missing_part, warning_instead
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.item_urls import url_of, was_fetched
 from airflow_provider_webdata.common.numbers import known_credits
+from airflow_provider_webdata.common.remedies import sentence
 from airflow_provider_webdata.common.xcom_keys import MISSING, SKIPPED
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.pages.requested import RequestedPages
@@ -300,14 +302,7 @@ class JobResult:
         """Log the job's end, and count its pages."""
         if summary.get("warning"):
             self._log.warning("The service warns: %s", error_text(summary["warning"]))
-        used = known_credits(summary.get("creditsUsed"))
-        self._log.info(
-            "%s %s: %s; credits used so far: %s",
-            name_of(self._kind).capitalize(),
-            self._id,
-            summary.get("status"),
-            "unknown" if used is None else used,
-        )
+        self._log.info("%s %s: %s", name_of(self._kind).capitalize(), self._id, summary.get("status"))
         if isinstance(pages := summary.get("completed"), int):
             count("webdata.job.pages", pages, self._run.context, operation=self._kind)
 
@@ -336,6 +331,8 @@ class JobResult:
         level = logging.WARNING if error is None else logging.ERROR
         for line in errors.groups.lines("page"):
             self._log.log(level, "%s", line)
+        if remedy := private_target_remedy(self._server, self._unread(errors)):
+            self._log.log(level, "%s", sentence(remedy))
         if lack and self._server.bills:
             self._log.log(level, "The server does not support this call: %s", lack)
         if errors.warned:
@@ -350,6 +347,12 @@ class JobResult:
         if error is not None:
             error.reasons = errors.reasons()
             self._run.refuse_published(error, value)
+
+    def _unread(self, errors: PageErrors) -> list[object]:
+        """Return URLs that failed; without any page, those that were requested."""
+        if errors.pages or errors.succeeded:
+            return [page.url for page in errors.pages]
+        return [self._run.body.get("url"), *(self._run.body.get("urls") or ())]
 
     def _lack(self, code: str | None, error: str) -> str | None:
         """Return what the server lacks for the request, by the error of a page, or None."""

@@ -69,11 +69,7 @@ class DocumentRun(CallRun):
     def _report(self, summary: dict[str, Any], metadata: dict[str, Any], source: str) -> None:
         if summary["warning"]:
             self.log.warning("The service warns: %s", error_text(summary["warning"]))
-        status, error, used = (
-            summary["statusCode"],
-            metadata.get("error"),
-            known_credits(summary["creditsUsed"]),
-        )
+        status, error = summary["statusCode"], metadata.get("error")
         if site_failed(metadata):
             self.log.warning(
                 "The site responded to %s with status %s%s%s",
@@ -85,11 +81,10 @@ class DocumentRun(CallRun):
         cached = CachedPages()
         cached.add({"metadata": metadata})
         self.log.info(
-            "Document %s of %s%s; credits used: %s",
+            "Document %s of %s%s",
             summary["scrapeId"] or "without id",
             source,
             f", from the service's cache {cached.age()}" if cached.count else "",
-            "unknown" if used is None else used,
         )
 
 

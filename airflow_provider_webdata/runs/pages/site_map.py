@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.api.models import MapRequest, MapResponse
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP
+from airflow_provider_webdata.api.private_addresses import private_target_remedy
 from airflow_provider_webdata.api.servers import NO_LINKS
+from airflow_provider_webdata.common.remedies import sentence
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.call import CallResult, CallRun, summary_of
 from airflow_provider_webdata.runs.money.task_ledger import Cost
@@ -38,8 +40,10 @@ class MapRun(CallRun):
             if self.publication.changes is None:
                 # With `changes`, the task knows whether earlier runs found pages.
                 self.lacks("no_links", 1)
-            if self.hook.get_settings().client.server.is_self_hosted:
-                self.log.warning("%s", NO_LINKS)
+            server = self.hook.get_settings().client.server
+            if server.is_self_hosted:
+                remedy = private_target_remedy(server, [request.url])
+                self.log.warning("%s", sentence(remedy) or NO_LINKS)
         count("webdata.map.links", len(links), self.context)
         limit = int(DEFAULT_LINKS if request.limit is None else request.limit)
         site = request.url

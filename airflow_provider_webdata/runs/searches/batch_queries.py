@@ -15,6 +15,8 @@ from airflow_provider_webdata.results.columns import Column, ColumnType, columns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from airflow_provider_webdata.api.servers import Server
+
 OPERATION = "batch search"
 """Name of the operation in errors."""
 
@@ -46,6 +48,7 @@ def checked_queries(
     entries: list[Any],
     request_of: Callable[[Any], SearchRequest],
     extra_body: Mapping[str, Any] | None,
+    server: Server,
     log: Any,
 ) -> dict[str, BatchQuery]:
     """Return the searches by key, without duplicates, in the given order.
@@ -69,7 +72,7 @@ def checked_queries(
             problems += [f"queries, item {number}: {problem}" for problem in error.problems]
             continue
         warnings.update(dict.fromkeys(request.warnings()))
-        notes.update(dict.fromkeys(request.notes()))
+        notes.update(dict.fromkeys(request.notes(server)))
         text = json.dumps([request.to_wire(), extra_body], sort_keys=True)
         key = hashlib.sha256(text.encode()).hexdigest()[:_KEY_LENGTH]
         queries.setdefault(key, BatchQuery(key, item, request))

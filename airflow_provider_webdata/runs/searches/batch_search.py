@@ -130,7 +130,9 @@ class BatchSearchRun(Run):
         """
         extra_body = checked_extra_body(self.task, OPERATION)
         queries = without_sets(as_list("queries", self.task.queries))
-        return checked_queries(queries, self.request_of, extra_body, self.log)
+        return checked_queries(
+            queries, self.request_of, extra_body, self.hook.get_settings().client.server, self.log
+        )
 
     @cached_property
     def body(self) -> Mapping[str, Any]:

@@ -10,7 +10,6 @@ from airflow_provider_webdata.api.prices import by_format, page_extras, search_p
 from airflow_provider_webdata.api.servers import NO_SEARCH, lacks_search
 from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.item_urls import unfetched
-from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.results.columns import kind_of_source
 from airflow_provider_webdata.results.tagged_items import tagged, untagged
@@ -75,7 +74,6 @@ class SearchRun(CallRun):
         items: Sequence[Mapping[str, Any]],
         counts: Mapping[str, int],
     ) -> None:
-        used = known_credits(answer.credits_used)
         if answer.warning:
             self.log.warning("The service warns: %s", error_text(answer.warning))
         failed = unfetched(items)
@@ -90,12 +88,11 @@ class SearchRun(CallRun):
             cached.add(item)
         of_cache = f", {cached.count} of them from the service's cache, the oldest {cached.age()}"
         self.log.info(
-            "Search for %r (%s) returned %s%s; credits used: %s",
+            "Search for %r (%s) returned %s%s",
             request.query,
             answer.id or "without id",
             ", ".join(f"{number} {kind}" for kind, number in counts.items()) or "no results",
             of_cache if cached.count else "",
-            "unknown" if used is None else used,
         )
         for kind, number in counts.items():
             count("webdata.search.results", number, self.context, source=kind)

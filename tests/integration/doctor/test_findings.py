@@ -28,9 +28,9 @@ from airflow_provider_webdata.airflow_db.errors import StoreUnavailableError
 from airflow_provider_webdata.assets.uri import monitor_uri
 from airflow_provider_webdata.commands.doctor import checks, inbox_answer, installation, service_answer
 from airflow_provider_webdata.commands.doctor.finding import Finding, passed
-from airflow_provider_webdata.hooks import connection, webhooks
+from airflow_provider_webdata.hooks import connection
 from airflow_provider_webdata.inbox import probe
-from airflow_provider_webdata.inbox.wire import REFUSED
+from airflow_provider_webdata.inbox.wire import INBOX_PATH, REFUSED, SECRET_HEADER
 from airflow_provider_webdata.inbox_server import application, db_manager
 from airflow_provider_webdata.inbox_server.http import receive
 from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
@@ -38,8 +38,15 @@ from tests.support.airflow_rows import add_task
 from tests.support.certificates import self_signed
 from tests.support.fault_server import answer, never_answer
 from tests.support.ports import free_port
-from tests.support.service import CONNECTION_ID, SANDBOX_KEY, WEBHOOK_SECRET
-from tests.support.waiting import PATIENCE
+from tests.support.service import (
+    CHECK_COMPLETED,
+    CONNECTION_ID,
+    SANDBOX_KEY,
+    SIGNATURE_HEADER,
+    WEBHOOK_SECRET,
+    signature,
+)
+from tests.support.waiting import PATIENCE, wait_until
 
 ALL_CHECKS = [
     *("versions", "plugin", "tables", "triggerer"),
@@ -609,10 +616,6 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "no delivery yet": (lambda w: w.execute("DELETE FROM webdata_inbox_delivery"), {}),
     # The inbox
-    "an inbox without an address": (
-        lambda w: (w.connect(inbox_url=None), w.patch.setattr(webhooks.conf, "get", lambda *_, **__: "")),
-        {"inbox": ("failed", "the URL of the inbox is unknown", "Set [webdata] inbox_url")},
-    ),
     "an inbox that is on, elsewhere": (
         lambda w: w.connect(inbox_url=_answering(w, 404, NO_ROUTE)),
         {"inbox": ("failed", "has no inbox (HTTP 404", "inbox = True on the API server")},
@@ -847,6 +850,39 @@ def test_a_private_webhook_url_of_a_public_service(world: World) -> None:
         assert (finding.advice or "").startswith("The service does not deliver to private addresses") is (
             state == "warning"
         )
+
+
+@pytest.mark.rule("delivery-private")
+def test_a_private_webhook_url_of_a_self_hosted_server(world: World) -> None:
+    world.connect(server="self-hosted")
+    [finding] = [finding for finding in findings(world) if finding.check == "webhook"]
+    assert finding.state == "passed", finding
+    assert "to which the server delivers only with ALLOW_LOCAL_WEBHOOKS=true" in finding.seen
+
+
+def test_refused_deliveries(world: World) -> None:
+    """A signing secret that differs from the service's: the last accepted delivery is no proof that they arrive."""
+    world.has_changed_database = True
+    world.connect(signing_secret=SIGNING_SECRET)
+    body = json.dumps({"type": CHECK_COMPLETED, "id": "c", "webhookId": "w-1"}).encode()
+
+    def deliver(secret: str) -> int:
+        headers = {SECRET_HEADER: WEBHOOK_SECRET, SIGNATURE_HEADER: signature(secret, body)}
+        return world.inbox.http.post(
+            f"{INBOX_PATH}/{world.conn_id}", content=body, headers=headers
+        ).status_code
+
+    def found() -> Finding:
+        [finding] = [finding for finding in findings(world) if finding.check == "deliveries"]
+        return finding
+
+    assert [deliver("another-signing-secret") for _ in range(3)] == [401] * 3
+    assert wait_until(lambda: found().state == "warning"), found()
+    assert found().seen.startswith("3 refused, since the last one arrived ")
+    assert ": 3 with a wrong signature; the last one " in found().seen
+    assert '"Signing secret"' in (found().advice or "")
+    assert deliver(SIGNING_SECRET) == 200
+    assert found().state == "passed", found()
 
 
 def test_offline_sends_nothing(world: World) -> None:

@@ -1,18 +1,54 @@
-"""README's commands and first DAG on a self-hosted server that requires no API key."""
+"""`init` and its first DAG on a self-hosted server that requires no API key and has no search backend."""
 
 from __future__ import annotations
 
+import pytest
+
+from tests.integration.init.test_init import Prompted, Terminal
 from tests.support.warm import Warm
 from webdata_sandbox.server import SandboxServer
 
 
 def test_init_and_the_first_dag(environ: dict[str, str], warm: Warm) -> None:
     with SandboxServer(profile="self-hosted") as own:
+        own.control.set_page("https://example.com", "<h1>Example Domain</h1><p>For examples.</p>")
         flags = ["--base-url", own.url]
         made = warm.run(["-m", "airflow", "webdata", "init", *flags], env=environ, input="\n")
         assert made.returncode == 0, made.stdout + made.stderr
         assert "The server responds. It does not report credits" in made.stdout
-        done = warm.run(["-m", "airflow", "dags", "test", "river_news"], env=environ)
+        assert "Run it once: airflow dags test site_pages" in made.stdout
+        done = warm.run(["-m", "airflow", "dags", "test", "site_pages"], env=environ)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
-    assert "as from a self-hosted server without a search backend" in done.stdout + done.stderr
+    assert "https://example.com/ 5 words" in done.stdout, done.stdout[-5000:]
     assert "WD-" not in done.stdout + done.stderr
+
+
+def test_a_plain_http_webhook_address(environ: dict[str, str], warm: Warm) -> None:
+    """A self-hosted server in the same network delivers to it: the server is asked before the address is judged."""
+    url = "http://airflow.internal:8080"
+    with SandboxServer(profile="self-hosted") as own, SandboxServer() as hosted:
+        terminal = Terminal(environ, own, warm)
+        with_url = ("--no-example", "--webhook-url", url)
+        made, refused, unknown = terminal.run(
+            terminal.order(*with_url, key=""),
+            terminal.order(*with_url, "--conn-id", "billed", base_url=hosted.url, key=hosted.api_key),
+            terminal.order(*with_url, "--conn-id", "untested", "--skip-test", key="any"),
+        )
+    assert made["status"] in (0, None), made
+    assert made["connections"]["webdata_default"]["extra"]["webhook_url"] == url
+    assert "to which the server delivers only with ALLOW_LOCAL_WEBHOOKS=true" in made["output"]
+    for answer in (refused, unknown):
+        assert "webhook_url must be an https address" in answer["status"]
+        assert "set server to self-hosted" in answer["status"]
+        assert answer["connections"].keys() == {"webdata_default"}
+
+
+@pytest.mark.timeout(600)
+def test_the_question_for_the_webhook_address(environ: dict[str, str], warm: Warm) -> None:
+    with SandboxServer(profile="self-hosted") as own:
+        prompted = Prompted(environ, warm)
+        prompted.answer("Base URL [", f"{own.url}\n")
+        prompted.answer("API key (not shown; leave empty if the server requires none): ", "\n")
+        prompted.answer("Address at which the server reaches this Airflow, for webhooks (optional): ", "\n")
+        assert prompted.end() == 0, prompted.shown
+    assert "https address" not in prompted.shown

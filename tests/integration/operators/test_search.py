@@ -157,7 +157,7 @@ def test_search_then_one_mapped_task_per_result(done: Done) -> None:
     assert "search.warning" in outcome.xcom
     sent = [request["body"] for request in sandbox.control.requests("/v2/search")]
     assert {"query": "zeppelin", "limit": 2} in sent
-    told = f"Search for 'zeppelin' ({outcome.xcom['search.id']}) returned 2 web; credits used: 2"
+    told = f"Search for 'zeppelin' ({outcome.xcom['search.id']}) returned 2 web"
     assert told in outcome.log_of("search")
 
 

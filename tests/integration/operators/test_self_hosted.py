@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -303,3 +304,23 @@ def test_a_lost_job_has_no_cost_and_its_error_names_the_retry(
     own.control.add_fault("status", path="/v2/crawl/.*", method="GET", status=404, times=3)
     error = direct.run(WebDataCrawlOperator(**crawl)).error
     assert "a retry starts another job (WD-404)" in str(error)
+
+
+def test_the_log_has_one_number_of_credits_and_no_cache(own: SandboxServer, log: Any, tmp_path: Path) -> None:
+    """The server reports a credit per page, although it bills none, and has no cache."""
+    for task in (
+        WebDataScrapeOperator(task_id="t", url="https://river.example/"),
+        WebDataCrawlOperator(task_id="t", url="https://river.example/", limit=2),
+        WebDataSearchOperator(task_id="t", query="river", scrape_options={"formats": ["markdown"]}),
+        WebDataBatchSearchOperator(
+            task_id="t",
+            queries=["river"],
+            scrape_options={"formats": ["markdown"]},
+            save_to=f"{tmp_path}/a.jsonl",
+        ),
+    ):
+        done = direct.run(task)
+        assert done.state == "success", done.error
+    assert "days old" not in log()
+    numbers = re.findall(r"(?:credits used(?: so far)?|Credits of this task): (\S+)", log())
+    assert set(numbers) == {"0"}

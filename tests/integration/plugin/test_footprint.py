@@ -22,6 +22,7 @@ INBOX_TABLES = [
     "webdata_asset_event",
     "webdata_inbox_counter",
     "webdata_inbox_delivery",
+    "webdata_inbox_refusal",
 ]
 OTHER_PLUGIN = """
 from airflow.plugins_manager import AirflowPlugin

@@ -14,6 +14,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.hooks.connection import (
     DEFAULT_SIGNATURE_HEADER,
     ConnectionMissingError,
+    _log_warning,
     existing,
     settings_of,
     webhook_settings_of,
@@ -284,6 +285,7 @@ def test_unknown_extra(caplog):
 )
 def test_plain_http(host, warns, caplog):
     """The key travels in the clear; on this machine that is fine."""
+    _log_warning.cache_clear()
     with caplog.at_level(logging.WARNING):
         settings_of(connection(host=host))
     assert ["plain http" in record.getMessage() for record in caplog.records] == [True] * warns

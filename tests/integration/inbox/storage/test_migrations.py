@@ -25,6 +25,7 @@ TABLES = [
     "webdata_asset_event",
     "webdata_inbox_counter",
     "webdata_inbox_delivery",
+    "webdata_inbox_refusal",
 ]
 
 

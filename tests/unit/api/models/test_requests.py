@@ -11,6 +11,7 @@ import pytest
 from pydantic import ValidationError
 
 from airflow_provider_webdata.api import models as m
+from airflow_provider_webdata.api.servers import HOSTED, SELF_HOSTED
 from tests.unit.api.models.tables import (
     CRON,
     HOOK,
@@ -343,8 +344,10 @@ def test_secrets_are_sent_and_not_shown(model: Model, body: Body) -> None:
 @pytest.mark.rule("scrape-max-age", "scrape-cache")
 @pytest.mark.parametrize(("model", "fields", "age"), AGES, ids=ids(AGES))
 def test_a_note_says_how_old_a_page_may_be(model: Model, fields: Body, age: str | None) -> None:
-    notes = model.model_validate({"url": SITE, **fields}).notes()
+    notes = model.model_validate({"url": SITE, **fields}).notes(HOSTED)
     assert [note.split(" old")[0] for note in notes] == ([f"pages may be up to {age}"] if age else [])
+    # It has no cache.
+    assert model.model_validate({"url": SITE, **fields}).notes(SELF_HOSTED) == []
 
 
 @pytest.mark.rule("scrape-max-age")
@@ -358,14 +361,14 @@ def test_a_note_says_how_old_a_page_may_be(model: Model, fields: Body, age: str 
     ids=["no formats", "formats", "no cache"],
 )
 def test_a_search_scrapes_only_with_formats(options: Body, notes: int) -> None:
-    assert len(m.SearchRequest(query="q", scrape_options=options).notes()) == notes
+    assert len(m.SearchRequest(query="q", scrape_options=options).notes(HOSTED)) == notes
 
 
 @pytest.mark.rule("target-scrape-options")
 def test_a_monitor_fetches_pages_anew_by_default() -> None:
     def notes(**options: Any) -> list[str]:
         target = {**SCRAPE_TARGET, "scrapeOptions": options}
-        return m.MonitorCreateRequest.model_validate(monitor(targets=[target])).notes()
+        return m.MonitorCreateRequest.model_validate(monitor(targets=[target])).notes(HOSTED)
 
     assert notes() == []
     assert notes(maxAge=60_000) == [

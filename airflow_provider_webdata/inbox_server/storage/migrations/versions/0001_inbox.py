@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import mysql
@@ -15,6 +17,7 @@ depends_on = None
 
 DELIVERY = "webdata_inbox_delivery"
 COUNTER = "webdata_inbox_counter"
+REFUSAL = "webdata_inbox_refusal"
 ASSET_EVENT = "webdata_asset_event"
 INDEXES = {
     "conn_id_position": ["conn_id", "position"],
@@ -37,6 +40,11 @@ def text(length: int) -> sa.types.TypeEngine[str]:
     return sa.String(length).with_variant(mysql.VARCHAR(length, collation="utf8mb4_bin"), "mysql")
 
 
+def moment() -> sa.types.TypeEngine[Any]:
+    """Return a type for times with microseconds."""
+    return sa.TIMESTAMP(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql")
+
+
 def upgrade() -> None:
     """Upgrade to this revision."""
     op.create_table(
@@ -57,11 +65,7 @@ def upgrade() -> None:
         sa.Column("facts", sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")),
         sa.Column("page_hash", sa.BigInteger()),
         sa.Column("success", sa.Boolean()),
-        sa.Column(
-            "received_at",
-            sa.TIMESTAMP(timezone=True).with_variant(mysql.DATETIME(fsp=6), "mysql"),
-            nullable=False,
-        ),
+        sa.Column("received_at", moment(), nullable=False),
         sa.Column("size", sa.Integer(), nullable=False),
         sa.Column("body", sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql"), nullable=False),
         sa.Column("replay_of", sa.BigInteger()),
@@ -89,6 +93,16 @@ def upgrade() -> None:
         schema=metadata.schema,
     )
     op.create_table(
+        REFUSAL,
+        sa.Column("conn_id", text(250), nullable=False),
+        sa.Column("reason", text(20), nullable=False),
+        sa.Column("refused", sa.BigInteger(), nullable=False),
+        sa.Column("since", moment(), nullable=False),
+        sa.Column("refused_at", moment(), nullable=False),
+        sa.PrimaryKeyConstraint("conn_id", "reason", name=f"{REFUSAL}_pkey"),
+        schema=metadata.schema,
+    )
+    op.create_table(
         ASSET_EVENT,
         sa.Column("asset_id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("job_id", text(200), nullable=False),
@@ -104,6 +118,6 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     """Drop them."""
-    for name in (ASSET_EVENT, COUNTER, DELIVERY):
+    for name in (ASSET_EVENT, REFUSAL, COUNTER, DELIVERY):
         # A killed downgrade may have dropped some.
         op.drop_table(name, schema=metadata.schema, if_exists=True)

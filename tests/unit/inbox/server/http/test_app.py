@@ -49,6 +49,7 @@ async def stored(**scope):
         store=SimpleNamespace(conn_ids=list),
         writer=SimpleNamespace(submit=submit),
         feed=None,
+        refusals=None,
     )
     app = InboxApplication(inbox, lambda conn_id: Gate(conn_id, (b"secret",), (), b"x-signature", open=True))
     headers = [(SECRET_HEADER.lower().encode(), b"secret"), (b"content-length", b"2")]
