@@ -413,8 +413,8 @@ class JobResult:
         except (APIError, InvalidResponseError) as error:
             if error.verdict == "later":
                 raise
-            # Unlike a server without such a list.
-            is_forgotten = isinstance(error, NotFoundError)
+            # Unlike a server without such a list, whose text does not mention the job.
+            is_forgotten = isinstance(error, NotFoundError) and "job" in error.message.casefold()
             self._log.warning(
                 "The failed pages of job %s are unknown, because the service %s: %s",
                 self._id,

@@ -58,6 +58,7 @@ LOSSES = {
     "failures are completed until the end": Loss((3, 3), (1, 1), failed(B, C), [("pages_failed", 2, 3)]),
     "more pages are found than the limit": Loss((0, 500), (1, 1), UNKNOWN, [("failures_unknown", 1, 1)], 1),
     "the server has no list": Loss((1, 3), (1, 1), (501, {"error": "not implemented"}), []),
+    "another server without it": Loss((1, 3), (1, 1), (404, {"detail": "Not Found"}), []),
     "the total grows": Loss((0, 1), (1, 1), failed(), []),
 }
 
@@ -101,13 +102,16 @@ def lacks(done: direct.Outcome) -> list[tuple[str, int, int]]:
     return [(one["kind"], one["number"], one["of"]) for one in done.xcom.get("incomplete", [])]
 
 
+WAYS = [
+    *(("worker", name) for name in LOSSES),
+    *((way, next(iter(LOSSES))) for way in ("deferred", "sensor", "sensor, deferred")),
+]
+
+
 @pytest.mark.rule("job-lost-pages", "job-counts")
-@pytest.mark.parametrize("name", LOSSES)
-@pytest.mark.parametrize("way", ["worker", "deferred", "sensor", "sensor, deferred"])
+@pytest.mark.parametrize(("way", "name"), WAYS)
 def test_lost_pages_of_a_crawl_are_reported(service: JobService, log: Any, name: str, way: str) -> None:
     loss = LOSSES[name]
-    if way.startswith("sensor") and loss.limit < 100:
-        pytest.skip("a sensor does not know the limit")
     plays(service, loss)
     done = direct.run(waits(way, loss))
     assert done.state == "success", done.error
