@@ -1,6 +1,6 @@
 """Jobs of pages that are unique to the run, so that each job at the service belongs to exactly one task.
 
-A crawl has an idempotency key. A batch scrape has none: only the inbox names one whose response was lost.
+Only the inbox names a job whose response was lost: idempotency keys are trusted at the service's own host alone.
 """
 
 from __future__ import annotations
