@@ -95,8 +95,9 @@ _NEW_CONN_ID = _arg(
 _BASE_URL = _arg("--base-url", help="Address of the service (default: prompt for it)", type=_without_login)
 _SERVER = _arg(
     "--server",
-    help="Kind of server: hosted bills calls and stores idempotency keys, self-hosted does neither (default: detect)",
-    choices=("hosted", "self-hosted"),
+    help="Kind of server: hosted bills calls, gateway passes them on to one that bills, self-hosted bills nothing "
+    "(default: detect)",
+    choices=("hosted", "gateway", "self-hosted"),
 )
 _SKIP_TEST = _arg(
     "--skip-test",

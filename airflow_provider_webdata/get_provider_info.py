@@ -226,10 +226,10 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
     return {
         "server": {
             "label": "Server",
-            "description": "hosted: it bills calls and stores idempotency keys, like the hosted service, a gateway to "
-            "it, or your own server with database authentication. self-hosted: your own server without it. Default: "
-            "hosted for the hosted service; calls to any other address count as billed.",
-            "schema": {"type": ["string", "null"], "enum": ["hosted", "self-hosted"]},
+            "description": "hosted: it bills calls, like the hosted service or your own server with database "
+            "authentication. gateway: it passes calls on to a server that bills them. self-hosted: your own server, "
+            "which bills nothing. Default: hosted for the hosted service; calls to any other address count as billed.",
+            "schema": {"type": ["string", "null"], "enum": ["hosted", "gateway", "self-hosted"]},
         },
         "timeout": {
             "label": "Timeout (seconds)",

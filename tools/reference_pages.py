@@ -69,7 +69,7 @@ _STANDARD = {
     "password": (
         "API Key",
         "sent as a bearer token",
-        "required, except by a self-hosted server without keys",
+        "required, except by a self-hosted server or a gateway without keys",
     ),
 }
 """Airflow's own fields of a connection: label, meaning, default."""

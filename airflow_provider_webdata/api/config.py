@@ -13,6 +13,7 @@ from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import (
     KINDS,
     PLACEHOLDER_KEY,
+    WITHOUT_KEY,
     Kind,
     Server,
     is_hosted_service,
@@ -40,8 +41,8 @@ class ClientConfig:
 
     :param base_url: origin of the service, with a path prefix before `/v2` if a proxy adds one. A trailing `/v2`
         is removed.
-    :param api_key: the bearer key. See docs/service.md#authentication. Empty only for a self-hosted server, which
-        receives a placeholder.
+    :param api_key: the bearer key. See docs/service.md#authentication. Empty only for a self-hosted server or a
+        gateway, which receives a placeholder.
     :param timeout: seconds for connecting and writing, and the minimum for reading. The read timeout is always longer
         than the service-side `timeout` of the request. Both limit a whole attempt: docs/errors.md.
     :param retry_budget: seconds that one call may spend on retries and the pauses between them; 0 disables
@@ -55,7 +56,8 @@ class ClientConfig:
     :param client_key_password: of the private key.
     :param proxy: URL of an HTTP proxy.
     :param headers: sent with every request.
-    :param declared: kind of the server: `hosted` or `self-hosted`. None: unknown, unless it is the hosted service.
+    :param declared: kind of the server: `hosted`, `gateway`, or `self-hosted`. None: unknown, unless it is the hosted
+        service.
     :raises ConfigurationError: a setting is invalid. The message names the setting, but no secret value.
     """
 
@@ -101,11 +103,11 @@ class ClientConfig:
         object.__setattr__(self, "base_url", base_url)
         self._check_base_url()
         self._check_declared()
-        if not self.api_key and self.server.is_self_hosted:
+        if not self.api_key and not self.server.requires_key:
             object.__setattr__(self, "api_key", PLACEHOLDER_KEY)
         if not self.api_key:
             raise ConfigurationError(
-                "the API key is empty; enter the service's key, or set server to 'self-hosted' if it requires none"
+                f"the API key is empty; enter the service's key, or set server to {WITHOUT_KEY} if it requires none"
             )
         if not _VISIBLE.fullmatch(self.api_key):
             # httpx would include the key in its error message.

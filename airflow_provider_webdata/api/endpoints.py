@@ -122,7 +122,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
         """Return whether the call can be retried safely after a lost response."""
         if not self.is_declared and self.method != "GET":
             return False
-        return self.price is None or (self.key_header == "x-request-id" and server.stores_keys)
+        return self.price is None or (self.key_header == "x-request-id" and server.trusts_keys)
 
 
 def _page_job_calls(

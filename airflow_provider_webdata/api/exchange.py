@@ -269,9 +269,12 @@ def prepare(
     elif endpoint.method != "GET" and (body is not None or extra_body is not None):
         request["content"] = _json(endpoint, wire)
         request["headers"] = {"content-type": "application/json"}
-    if idempotency_key is None and endpoint.key_header == "x-request-id":
-        # Without an id, a retry would be executed and billed again.
-        idempotency_key = str(uuid.uuid4())
+    if endpoint.key_header == "x-request-id":
+        if lack := config.server.lacks.get(endpoint.name):
+            raise UnsupportedError(endpoint.label, 501, "not sent", lack=lack)
+        if idempotency_key is None and config.server.accepts_keys:
+            # Without an id, a retry would be executed and billed again.
+            idempotency_key = str(uuid.uuid4())
     if idempotency_key is not None:
         header = _key_header(endpoint, idempotency_key, config.server)
         request.setdefault("headers", {})[header] = idempotency_key
@@ -379,9 +382,7 @@ def _key_header(endpoint: Endpoint[Any], key: str, server: Server) -> str:
             endpoint.label,
             ["idempotency_key: this operation does not support one; omit it"],
         )
-    if not server.stores_keys:
-        if lack := server.lacks.get(endpoint.name):
-            raise UnsupportedError(endpoint.label, 501, "not sent", lack=lack)
+    if not server.accepts_keys:
         # A self-hosted server without a database ends when it receives one.
         name = "request_id" if header == "x-request-id" else "idempotency_key"
         raise InvalidRequestError(
@@ -728,7 +729,7 @@ class Reader(Generic[ResponseT]):
             code=code,
             details=details,
             retry_after=wait,
-            body={key: body[key] for key in body.keys() - {"success", "error", "code", "details"}},
+            body={key: body[key] for key in body.keys() - {"error", "code", "details"}},
             **extra,
         )
         if isinstance(error, PageError):

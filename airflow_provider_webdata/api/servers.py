@@ -14,10 +14,14 @@ from airflow_provider_webdata.get_provider_info import HOSTED_URL
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-Kind = Literal["hosted", "self-hosted"]
-"""How a server behaves. `hosted`: it bills calls and stores idempotency keys. `self-hosted`: it does neither."""
+Kind = Literal["hosted", "gateway", "self-hosted"]
+"""What a user declares. `hosted`: the server bills calls. `gateway`: it passes calls on to one that bills, perhaps
+without headers or queries. `self-hosted`: it bills nothing."""
 
-KINDS: tuple[Kind, ...] = ("hosted", "self-hosted")
+KINDS: tuple[Kind, ...] = ("hosted", "gateway", "self-hosted")
+WITHOUT_KEY = "'self-hosted' or 'gateway'"
+"""The kinds whose servers may require no API key, for messages."""
+DECLARE = 'Set "Server" to self-hosted if it bills no calls, else to gateway'
 
 HOSTED_HOST = urlsplit(HOSTED_URL).hostname
 ONLY_SELF_HOSTED = (
@@ -34,7 +38,11 @@ NO_LINKS = (
     "The map has no links: the site is down, or has no sitemap. A self-hosted server lists only the pages of the "
     "site's sitemap; crawl the site to find others"
 )
-NO_BALANCE = "it does not report credits, as self-hosted servers without billing"
+NO_BALANCE = "it does not report credits"
+DROPS_QUERY = (
+    "a gateway on the way drops the query of the request, so that only the first page of the list can be read. Let it "
+    "pass queries, or use a connection to the server behind it"
+)
 _NO_MONITORS = "it has no monitors. Schedule a DAG that scrapes the pages with changes= instead"
 _NO_SESSIONS = (
     "it has no browser sessions, which need its browser service and a database. Use a connection to the hosted "
@@ -102,8 +110,11 @@ class Server(msgspec.Struct, frozen=True):
 
     :param kind: the declared kind; None: unknown.
     :param bills: calls cost credits. If false, a start whose outcome is unknown may be repeated.
-    :param stores_keys: it recognizes a repeated request by `x-idempotency-key` or `x-request-id`. If false, neither is
-        sent: a self-hosted server without a database ends when it receives one.
+    :param requires_key: it requires an API key.
+    :param reports_credits: it always reports the credits of its team.
+    :param accepts_keys: `x-idempotency-key` and `x-request-id` may be sent. A self-hosted server without a database
+        ends when it receives the former, also behind a gateway.
+    :param trusts_keys: it certainly recognizes a repeated request by its key, so that the request can be repeated.
     :param retries_deliveries: it repeats a webhook delivery that failed.
     :param longest_scrape_ms: maximum `timeout` of a scrape, in milliseconds.
     :param allows_plain_webhooks: it delivers webhooks to plain-http URLs.
@@ -117,7 +128,10 @@ class Server(msgspec.Struct, frozen=True):
 
     kind: Kind | None
     bills: bool = True
-    stores_keys: bool = False
+    requires_key: bool = True
+    reports_credits: bool = False
+    accepts_keys: bool = False
+    trusts_keys: bool = False
     retries_deliveries: bool = True
     longest_scrape_ms: int = 300_000
     allows_plain_webhooks: bool = False
@@ -134,11 +148,15 @@ class Server(msgspec.Struct, frozen=True):
         return self.kind == "self-hosted"
 
 
-HOSTED = Server("hosted", stores_keys=True)
-
+HOSTED = Server("hosted", reports_credits=True, accepts_keys=True, trusts_keys=True)
+"""The hosted service, at its own host: only there does a key certainly reach what stores it."""
+DECLARED_HOSTED = Server("hosted", accepts_keys=True)
+"""Any other host that its connection declares hosted, such as an own server with database authentication."""
+GATEWAY = Server("gateway", requires_key=False)
 SELF_HOSTED = Server(
     "self-hosted",
     bills=False,
+    requires_key=False,
     retries_deliveries=False,
     longest_scrape_ms=2**31 - 1,  # a longer timer would end immediately
     allows_plain_webhooks=True,
@@ -150,9 +168,14 @@ SELF_HOSTED = Server(
     record="the server's log",
 )
 UNKNOWN = Server(None)
-"""A host that no connection declares: its calls count as billed, and it gets no idempotency keys."""
+"""A host that no connection declares: its calls count as billed."""
 
-_BY_KIND: Mapping[Kind | None, Server] = {"hosted": HOSTED, "self-hosted": SELF_HOSTED, None: UNKNOWN}
+_BY_KIND: Mapping[Kind | None, Server] = {
+    "hosted": DECLARED_HOSTED,
+    "gateway": GATEWAY,
+    "self-hosted": SELF_HOSTED,
+    None: UNKNOWN,
+}
 
 
 def server_of(base_url: str, declared: Kind | None) -> Server:

@@ -24,7 +24,7 @@ from airflow_provider_webdata.airflow_db import connections
 from airflow_provider_webdata.airflow_db.connections import Connection
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.private_addresses import private_webhook_note
-from airflow_provider_webdata.api.servers import is_hosted_service
+from airflow_provider_webdata.api.servers import UNKNOWN, is_hosted_service
 from airflow_provider_webdata.commands.command import command
 from airflow_provider_webdata.commands.example import ExampleDag
 from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines
@@ -60,8 +60,8 @@ def init(args: argparse.Namespace) -> Iterator[str]:
     is_new = connection.id is None
     try:
         former = _webhook_url(connection)
-        _ask_for_service(connection, args)
-        found = None if args.skip_test else (yield from _tested(connection, args.server))
+        is_assumed = _ask_for_service(connection, args)
+        found = None if args.skip_test else (yield from _tested(connection, args.server, is_assumed))
         _ask_for_webhooks(connection, args.webhook_url, former)
     except (KeyboardInterrupt, EOFError):
         raise SystemExit("\nCancelled; nothing was stored.") from None
@@ -119,10 +119,10 @@ def _existing(conn_id: str, *, replace: bool) -> Connection:
     return found
 
 
-def _ask_for_service(connection: Connection, args: argparse.Namespace) -> None:
+def _ask_for_service(connection: Connection, args: argparse.Namespace) -> bool:
     """Set address, key, and server of a connection without a webhook URL, and a webhook secret if it has none.
 
-    Its other fields are unchanged.
+    Its other fields are unchanged. Return whether the kind of server is only assumed, until the test shows it.
 
     :raises ConfigurationError: a field is missing or invalid; the message names it.
     """
@@ -138,8 +138,15 @@ def _ask_for_service(connection: Connection, args: argparse.Namespace) -> None:
         # The kind of server, which is not known yet, decides which address is valid.
         "webhook_url": "",
     }
-    if server is None and not key and not extra.get("server"):
-        server = "self-hosted"
+    is_assumed = server is None and not key and not extra.get("server")
+    if is_assumed:
+        if args.skip_test:
+            raise ConfigurationError(
+                "a server without an API key needs its kind: add --server self-hosted if it bills no calls, else "
+                "--server gateway"
+            )
+        # Of the kinds without a key, the one whose calls are billed.
+        server = "gateway"
     if server is not None:
         extra["server"] = server
     connection.host, connection.schema, connection.port = base_url, None, None
@@ -149,6 +156,7 @@ def _ask_for_service(connection: Connection, args: argparse.Namespace) -> None:
     # Separate, because the form of Airflow 3.3.1 and 3.3.2 tests no connection without a port.
     connection.port = parts.port or _PORTS[parts.scheme]
     connection.host = parts._replace(netloc=parts.netloc.removesuffix(f":{connection.port}")).geturl()
+    return is_assumed
 
 
 def _ask_for_webhooks(connection: Connection, given: str | None, former: str) -> None:
@@ -167,9 +175,10 @@ def _ask_for_webhooks(connection: Connection, given: str | None, former: str) ->
         settings_of(connection)
 
 
-def _tested(connection: Connection, given: Kind | None) -> Generator[str, None, str]:
+def _tested(connection: Connection, given: Kind | None, is_assumed: bool) -> Generator[str, None, str]:
     """Test the connection, set the kind of its server unless it is given, and return what was found.
 
+    :param is_assumed: the connection has no key, and its kind of server is not declared.
     :raises ConfigurationError: a hosted server needs a key, which is missing.
     :raises SystemExit: the connection does not work.
     """
@@ -178,20 +187,26 @@ def _tested(connection: Connection, given: Kind | None) -> Generator[str, None, 
     if is_loopback(url_host(settings.client.base_url)):
         _await_start(settings.client.base_url)
     found = probe(settings.client)
-    if given is None and found.kind is not None and not is_hosted_service(settings.client.base_url):
-        if (before := settings.client.declared) not in (None, found.kind) and connection.password:
+    if is_assumed:
+        found = replace(found, server=UNKNOWN)
+    before = None if is_assumed else settings.client.declared
+    is_new_kind = found.kind is not None and (before is None or found.contradiction is not None)
+    if given is None and is_new_kind and not is_hosted_service(settings.client.base_url):
+        if before is not None:
             yield f"The server is {found.kind}, not {before}. The connection was changed."
         connection.extra = json.dumps({**connection.extra_dejson, "server": found.kind})
         if not connection.password and found.kind == "hosted":
             raise ConfigurationError(
-                "the server reports a balance, so it bills calls and needs an API key; enter one, or any text if a "
-                "gateway adds the key"
+                "the server reports a balance, so it bills calls and needs an API key; enter one, or add --server "
+                "gateway if a gateway adds the key"
             )
         found = replace(found, server=settings_of(connection).client.server)
     works, finding = found.message()
     if given is not None and found.contradiction:
         # The user insists.
         return f"Warning: {finding}"
+    if works and is_assumed and found.kind is None:
+        works, finding = False, f"{finding} Repeat the command with --server."
     if not works:
         raise SystemExit(f"{terminal_lines(finding)}\nNothing was stored.")
     return finding

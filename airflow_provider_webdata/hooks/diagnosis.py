@@ -37,11 +37,13 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
     :param seen: a sentence without its period.
     :param advice: the next steps, as sentences; None if there are none.
+    :param is_other_service: the host responds, but not like the service.
     """
 
     part: Part
     seen: str
     advice: str | None = None
+    is_other_service: bool = False
 
     def __str__(self) -> str:
         return f"{self.seen}. {self.advice}" if self.advice else f"{self.seen}."
@@ -63,12 +65,13 @@ def without(lack: str) -> str:
     return f"The server responds. {lack[0].upper()}{lack[1:]}"
 
 
-def diagnose(error: WebDataError) -> tuple[bool, str]:
+def diagnose(error: WebDataError, found: Diagnosis | None = None) -> tuple[bool, str]:
     """Explain a failure to read the credits.
 
+    :param found: its diagnosis; None: the one that follows from the error alone.
     :return: whether the connection works anyway, and a message with the next step and the error's code.
     """
-    found = diagnosis_of(error)
+    found = found or diagnosis_of(error)
     if found.part == "fields":
         return False, str(error)
     works, advice = found.part == "credits", str(found)
@@ -101,13 +104,11 @@ def diagnosis_of(error: WebDataError) -> Diagnosis:
     if isinstance(error, ServerError) and error.status != 404:
         return Diagnosis("service", f"The host responds with an error: {error.brief()}", "Try again later.")
     if isinstance(error, (NotFoundError, InvalidResponseError, ServerError, UnsupportedError)):
-        return Diagnosis(
-            "service", f"The host responds but is not this service: {error.brief()}", 'Check "Base URL".'
-        )
+        seen = f"The host responds, but not like this service: {error.brief()}"
+        return Diagnosis("service", seen, 'Check "Base URL".', is_other_service=True)
     if isinstance(error, APIError):
-        return Diagnosis(
-            "service", f"The host sent an unexpected response: {error.brief()}", 'Check "Base URL".'
-        )
+        seen = f"The host sent an unexpected response: {error.brief()}"
+        return Diagnosis("service", seen, 'Check "Base URL".', is_other_service=True)
     return Diagnosis("fields", error.brief())
 
 

@@ -39,7 +39,7 @@ class ProviderRun(CallRun):
     """Calls data providers and publishes their records.
 
     The request's idempotency id is recorded before it is sent, so that the next attempt gets the response that this one
-    lost. If no call succeeded, the request is sent again with another id.
+    lost, from a server whose keys are trusted. If no call succeeded, the request is sent again with another id.
     """
 
     task: WebDataProviderOperator
@@ -66,7 +66,8 @@ class ProviderRun(CallRun):
         most_errors = checked_number(self.operation, "max_error_ratio", self.task.max_error_ratio, 1) or 0.0
         tools = self._contracts(request)
         request = _by_contract(request, tools)
-        request_id = self._request_id(request, extra_body)
+        server = self.hook.get_settings().client.server
+        request_id = self._request_id(request, extra_body) if server.accepts_keys else None
         inputs = [f"{call.provider}/{call.capability}" for call in request.calls]
         return BilledCall(
             request,
@@ -74,7 +75,7 @@ class ProviderRun(CallRun):
             send=lambda: self.hook.run_provider(request, request_id=request_id, extra_body=extra_body),
             read=lambda answer: self._read(answer, inputs, tools, request_id, most_errors),
             priced={"tools": [tool and tool.to_wire() for tool in tools]},
-            execution=request_id,
+            execution=request_id if server.trusts_keys else None,
         )
 
     def _read(
@@ -82,7 +83,7 @@ class ProviderRun(CallRun):
         answer: ProviderResponse,
         inputs: Sequence[str],
         tools: Sequence[DataTool | None],
-        request_id: str,
+        request_id: str | None,
         most_errors: float,
     ) -> CallResult:
         results = [result.to_wire() for result in answer.data.alexandria]

@@ -14,7 +14,7 @@ import uuid
 from datetime import datetime, timezone
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlsplit
 
 from tests.support.service import JOB_PATHS
 
@@ -95,6 +95,9 @@ class JobService:
             def log_message(self, *_: Any) -> None: ...
 
             def answer(self) -> None:
+                # As the connection's proxy, it gets whole URLs.
+                parts = urlsplit(self.path)
+                self.path = parts.path + (f"?{parts.query}" if parts.query else "")
                 service.requests.append(f"{self.command} {self.path}")
                 length = int(self.headers.get("Content-Length") or 0)
                 body = json.loads(self.rfile.read(length)) if length else None

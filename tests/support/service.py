@@ -54,7 +54,17 @@ def signature(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def connection_text(url: str, key: str = SANDBOX_KEY, **extra: Any) -> str:
-    """A connection as an environment variable holds it; an extra of None is absent."""
-    extras = {name: value for name, value in {"server": "hosted", **extra}.items() if value is not None}
-    return json.dumps({"conn_type": "webdata", "host": url, "password": key, "extra": extras})
+SERVICE = "http://api.firecrawl.dev"
+"""The service's own host, whose idempotency keys are trusted. A server of a test answers for it, as the proxy of the
+connection."""
+
+
+def connection_text(url: str, key: str = SANDBOX_KEY, *, is_service: bool = False, **extra: Any) -> str:
+    """A connection as an environment variable holds it; an extra of None is absent.
+
+    :param is_service: the server answers for the service's own host.
+    """
+    given = {"server": "hosted", **({"proxy": url} if is_service else {}), **extra}
+    extras = {name: value for name, value in given.items() if value is not None}
+    host = SERVICE if is_service else url
+    return json.dumps({"conn_type": "webdata", "host": host, "password": key, "extra": extras})

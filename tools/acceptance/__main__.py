@@ -42,7 +42,7 @@ class UnusableError(Exception):
 class Settings:
     """What a run is told.
 
-    :param server: the kind of the server; empty: found out, or self-hosted without an API key.
+    :param server: the kind of the server; empty: found out.
     :param credits: the most that all calls together may cost.
     :param unbounded: also call what has no documented maximum price.
     :param site: a page that links to others of the same site, instead of the run's own pages.
@@ -144,16 +144,14 @@ def accept(settings: Settings, home: Path, terminal: TextIO) -> int:
     """Run all cases and write the report; return the exit status.
 
     :param home: an Airflow home with a migrated database, which this process uses.
-    :raises UnusableError: the server does not respond, or its kind is not the declared one.
+    :raises UnusableError: see `kind_of`.
     """
     from airflow_provider_webdata.hooks.webdata import WebDataHook
     from tools.acceptance.run import Run, clean_up, stoppable
     from tools.acceptance.watch import Watch
     from webdata_sandbox.testing.execution_api import keep_execution_api
 
-    # Only a self-hosted server may require no key.
-    _connect(settings, settings.server or ("" if settings.api_key else "self-hosted"), {})
-    kind = _kind_of()
+    kind = kind_of(settings, terminal)
     keep_execution_api()
     with ExitStack() as open_parts:
         inbox, fields = _inbox(settings, home, open_parts)
@@ -189,18 +187,34 @@ def _connect(settings: Settings, kind: str | None, fields: Mapping[str, str]) ->
     )
 
 
-def _kind_of() -> str | None:
+def kind_of(settings: Settings, terminal: TextIO) -> str | None:
+    """Return the kind of the server: the declared one, or the one that its answers show.
+
+    :raises UnusableError: the server does not respond, is not of the declared kind, or must be declared.
+    """
+    from msgspec.structs import replace
+
     from airflow_provider_webdata.api.errors import WebDataError
+    from airflow_provider_webdata.api.servers import UNKNOWN
     from airflow_provider_webdata.hooks.probe import probe
     from airflow_provider_webdata.hooks.webdata import WebDataHook
 
+    is_assumed = not settings.server and not settings.api_key
+    # Of the kinds without a key, the one whose calls are billed.
+    _connect(settings, "gateway" if is_assumed else settings.server, {})
     try:
         found = probe(WebDataHook().get_settings().client)
     except WebDataError as error:
         raise UnusableError(str(error)) from None
+    if is_assumed:
+        found = replace(found, server=UNKNOWN)
     works, message = found.message()
     if not works:
-        raise UnusableError(message)
+        raise UnusableError(f"{message}\nIn this run, SERVER= sets the kind.")
+    if is_assumed and found.kind != "self-hosted":
+        raise UnusableError(f"{message} Add API_KEY=, or SERVER= with the kind.")
+    if found.is_believed:
+        print(message, file=terminal)
     return found.server.kind or found.kind
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata.api.errors import WebDataError
-from airflow_provider_webdata.api.servers import NO_BALANCE
+from airflow_provider_webdata.api.servers import DECLARE, NO_BALANCE
 from airflow_provider_webdata.common.hosts import is_loopback
 from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.hooks.diagnosis import credits_left, diagnosis_of
@@ -97,7 +97,8 @@ class ServiceAnswer:
 
     def _host(self) -> Finding:
         if self._failed in {"host", "service"}:
-            return self._failure()
+            is_believed = self.found is not None and self.found.is_believed
+            return self._failure("warning" if is_believed else "failed")
         if self._failed == "fields":
             return skipped("see tls")
         client = self.settings.client
@@ -152,14 +153,10 @@ class ServiceAnswer:
         if declared is not None:
             return passed(declared)
         if kind == "hosted":
-            seen = "the server reports a balance, but no kind is set, so a start cannot be repeated safely"
+            seen = "the server reports a balance, but no kind is set"
         else:
             seen = "no kind is set, so calls count as billed"
-        advice = (
-            f'Set "Server" to {kind}.'
-            if kind
-            else 'Set "Server" to hosted if it bills calls, else to self-hosted.'
-        )
+        advice = f'Set "Server" to {kind}.' if kind else f"{DECLARE}."
         return warning(seen, advice)
 
     def _credits(self) -> Finding:
@@ -219,10 +216,7 @@ def ask(settings: ConnectionSettings, seconds: float) -> list[Finding]:
     config = replace(settings.client, timeout=timeout, retry_budget=0)
     try:
         found = probe(config, contact.see)
-        lacks_balance = found.responds and (found.server.kind != "hosted" or found.contradiction)
-        if found.failure is not None and not lacks_balance:
-            return ServiceAnswer(settings, found, diagnosis_of(found.failure), contact).findings()
-        return ServiceAnswer(settings, found, None, contact).findings()
+        return ServiceAnswer(settings, found, found.problem, contact).findings()
     except WebDataError as error:
         # The CA bundle cannot be read.
         return ServiceAnswer(settings, failure=diagnosis_of(error), _contact=contact).findings()

@@ -14,9 +14,11 @@ from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
     NotFoundError,
     UnfinishedJobError,
+    UnsupportedError,
     WebDataError,
 )
 from airflow_provider_webdata.api.exchange import path_and_query
+from airflow_provider_webdata.api.servers import DROPS_QUERY
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
@@ -197,8 +199,9 @@ class JobOperations(Operations):
         :param start: a `next_cursor` of this job. None: start at the beginning.
         :raises ArgumentError: jobs of this kind have no documents, or the cursor belongs to another job.
         :raises UnfinishedJobError: the job is still running.
-        :raises InvalidResponseError: the `next` links lead to the same documents again, or to another resource. Reading
-            can continue later from the last part's `next_cursor`.
+        :raises InvalidResponseError: the `next` links form a loop, or lead to another resource. Reading can continue
+            later from the last part's `next_cursor`.
+        :raises UnsupportedError: the server returns the same documents again, because it does not receive `skip`.
         """
         endpoint = endpoints.JOBS[checked_kind(kind)].documents
         if endpoint is None:
@@ -238,8 +241,11 @@ class JobOperations(Operations):
             following = None
             # Some servers keep `next` after the end: see docs/service.md#parts-end.
             if (documents or answer.skipped) and answer.next:
-                is_last = path_and_query(endpoint, answer.next) == cursor and named != before
-                following = None if is_last else checked(answer.next)
+                is_same_link = path_and_query(endpoint, answer.next) == cursor
+                if is_same_link and named == before:
+                    repeats = "the response repeats the documents of the page before"
+                    raise UnsupportedError(endpoint.label, 200, repeats, lack=DROPS_QUERY)
+                following = None if is_same_link else checked(answer.next)
             yield DocumentPart(
                 documents,
                 following,

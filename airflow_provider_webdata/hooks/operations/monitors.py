@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError
+from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError, UnsupportedError
+from airflow_provider_webdata.api.servers import DROPS_QUERY
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, MonitorPages
 from airflow_provider_webdata.hooks.operations.base import Operations
@@ -184,6 +185,7 @@ class MonitorOperations(Operations):
         :param monitor_id: the monitor's UUID.
         :param check_id: the check's UUID.
         :param status: yield only pages with this status.
+        :raises UnsupportedError: the server returns the same pages again, because it does not receive `skip`.
         """
         seen: set[str | None] = set()
         links: set[str] = set()
@@ -195,6 +197,9 @@ class MonitorOperations(Operations):
             for page in fresh:
                 yield page
             link = answer.next or answer.data.next
+            if answer.data.pages and not fresh and link in links:
+                repeats = "the response repeats the pages of the one before"
+                raise UnsupportedError(call.endpoint.label, 200, repeats, lack=DROPS_QUERY)
             # Stop at a page without new pages, or if the links form a loop.
             if not fresh or not link or link in links:
                 return

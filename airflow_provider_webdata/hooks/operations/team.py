@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.api.errors import InvalidResponseError, UnsupportedError
+from airflow_provider_webdata.api.servers import DROPS_QUERY
 from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.hooks.signatures import with_fields
@@ -109,9 +110,12 @@ class TeamOperations(Operations):
             query = {"endpoint": endpoint, "limit": PAGE_SIZE, "cursor": cursor}
             page = await self._execute(Call(endpoints.ACTIVITY, query=query))
             cursor = page.cursor if page.has_more is not False else None
+            fresh = [item for item in page.data if item.id is None or item.id not in seen]
+            if cursor is not None and cursor == query["cursor"] and page.data and not fresh:
+                repeats = "the response repeats the calls of the one before"
+                raise UnsupportedError(endpoints.ACTIVITY.label, 200, repeats, lack=DROPS_QUERY)
             if cursor in cursors:
                 raise InvalidResponseError(endpoints.ACTIVITY.label, "the cursors form a loop", status=200)
-            fresh = [item for item in page.data if item.id is None or item.id not in seen]
             seen.update(item.id for item in fresh)
             for item in fresh:
                 yield item

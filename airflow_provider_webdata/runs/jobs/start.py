@@ -110,8 +110,8 @@ class JobStart:
         self.log = log
         self._memory = memory_of(context)
         self._server = self.hook.get_settings().client.server
-        has_key = ENDPOINTS[f"start_{self.kind}"].key_header is not None and self._server.stores_keys
-        self._facts = Facts(has_key=has_key, bills=self._server.bills)
+        self._has_header = ENDPOINTS[f"start_{self.kind}"].key_header is not None
+        self._facts = Facts(has_key=self._has_header and self._server.trusts_keys, bills=self._server.bills)
         self._views: dict[str, JobView] = {}
         self._errors: list[WebDataError] = []
         self._facts = replace(self._facts, differs=self._difference())
@@ -206,7 +206,8 @@ class JobStart:
             self._memory.stage(started=before.started, phase=before.phase, credits=before.credits)
             raise
         try:
-            answer = self.call.send(webhook, started.key if self._facts.has_key else None)
+            sends_key = self._has_header and self._server.accepts_keys
+            answer = self.call.send(webhook, started.key if sends_key else None)
         except IdempotencyKeyUsedError as error:
             self._learn("used", error)
             return None

@@ -1,7 +1,7 @@
 """Every kind of task that starts something, of pages, queries, and monitors that are unique to the run.
 
-So everything at the service belongs to exactly one task. A crawl has an idempotency key. A batch scrape and an agent
-have none: only the inbox names one whose response was lost. Of a lost search, nothing is left.
+So everything at the service belongs to exactly one task. Only the inbox names a job whose response was lost:
+idempotency keys are trusted at the service's own host alone. Of a lost search, nothing is left.
 """
 
 from __future__ import annotations

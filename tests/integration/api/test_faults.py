@@ -152,7 +152,7 @@ ROWS = [
     Row("404 lockdown miss is billed", LIST, [failure(404, code="SCRAPE_LOCKDOWN_CACHE_MISS", error="none")],
         errors.CacheMissError, has={"verdict": "never"}),
     Row("409 keeps the check id", CREATE, [failure(409, error="running", checkId="c-9")],
-        errors.ConflictError, has={"body": {"checkId": "c-9"}}),
+        errors.ConflictError, has={"body": {"success": False, "checkId": "c-9"}}),
     Row("410", LIST, [failure(410, error="gone")], errors.GoneError, has={"verdict": "never"}, says="(WD-410)"),
     Row("500 for a body above the limit", {**SCRAPE, "fields": {"url": "a.example", "headers": {"a": "b" * 10 * 2**20}}},
         [failure(500, code="UNKNOWN_ERROR", error="x")], errors.ClientError, says="more than 10 MB"),
@@ -197,7 +197,7 @@ ROWS = [
         errors.AuthenticationError, has={"verdict": "never"}, says="Invalid token ***"),
     Row("the whole error body echoes key and headers", SEARCH,
         [failure(400, error=f"bad header {HEADER}", details=[{"path": [], "message": API_KEY}], seen={"a": [HEADER], API_KEY: 1})],
-        errors.BadRequestError, says="bad header ***", has={"body": {"seen": {"a": ["***"], "***": 1}}},
+        errors.BadRequestError, says="bad header ***", has={"body": {"success": False, "seen": {"a": ["***"], "***": 1}}},
         options={"headers": {"X-Team": HEADER}}),
     # Time and load: repeated only where a repetition cannot start or bill anything.
     Row("408 of a search is not repeated", SEARCH, [failure(408, error="Request timed out"), OK_SEARCH],

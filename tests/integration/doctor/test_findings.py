@@ -137,6 +137,12 @@ def _without_balance(world: World) -> str:
     return world.serve(*steps).url
 
 
+def _other_implementation(world: World) -> str:
+    """Return the URL of a server with little else than scrapes."""
+    missing = answer(404, NO_ROUTE, headers={"date": _dated(0)})
+    return world.serve(*[missing] * 3, answer(422, json.dumps({"detail": [{"loc": ["body", "url"]}]}))).url
+
+
 def _error(text: str) -> str:
     return json.dumps({"success": False, "error": text})
 
@@ -410,7 +416,13 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
     ),
     "a server without a balance that is declared hosted": (
         lambda w: w.connect(_without_balance(w)),
-        {"server": ("failed", "the server reports no credits and accepts any API key", "ends such a server")},
+        {
+            "server": (
+                "failed",
+                "the server reports no credits and accepts any API key",
+                "if it bills no calls",
+            )
+        },
     ),
     # Host and TLS
     "a name that does not resolve": (
@@ -431,8 +443,30 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         {"host": ("failed", "no response from http://127.0.0.1", 'Check "Base URL" and "Proxy"')},
     ),
     "another server": (
-        lambda w: w.connect(_answering(w, body="<html>", **{"content-type": "text/html"})),
-        {"host": ("failed", "is not this service", 'Check "Base URL"')},
+        lambda w: w.connect(w.serve(answer(body="<html>", content_type="text/html")).url),
+        {"host": ("failed", "nothing shows that it has this API", 'Check "Base URL"')},
+    ),
+    "an API that nothing shows to be this one": (
+        lambda w: w.connect(w.serve(answer(404, NO_ROUTE)).url, server=None),
+        {
+            "host": (
+                "failed",
+                "(tried GET /v2/team/credit-usage: 404; ",
+                'set "Server" (--server) to its kind',
+            )
+        },
+    ),
+    "a declared server that nothing shows to have the API": (
+        lambda w: w.connect(w.serve(answer(404, NO_ROUTE)).url, server="self-hosted"),
+        {"host": ("warning", "nothing shows that it has this API", 'The declared "Server" is believed')},
+    ),
+    "a server that is recognized by its refusal of a scrape": (
+        lambda w: w.connect(_other_implementation(w), server="gateway"),
+        {},
+    ),
+    "a server that is recognized and not declared": (
+        lambda w: w.connect(_other_implementation(w), server=None),
+        {"server": ("warning", "no kind is set, so calls count as billed", 'Set "Server" to self-hosted if')},
     ),
     "a service that fails": (
         lambda w: w.connect(_answering(w, 500, _error("out of order"))),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.api.errors import UnsupportedError
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 from tests.support.fault_server import FaultServer, answer
 
@@ -75,3 +76,18 @@ def test_a_read_ends_at_a_page_without_new_items(connect: Any, name: str) -> Non
             with WebDataHook() as hook:
                 assert len([*read(hook)]) == len(given)
             assert len(server.requests) == 1 + bool(given)
+
+
+@pytest.mark.parametrize("name", ["iter_activity", "iter_monitor_check_pages", "iter_job_documents"])
+def test_a_page_that_is_repeated_names_what_lies_between(connect: Any, name: str) -> None:
+    """A gateway that drops queries returns the first page each time: the rest must not be missed silently."""
+    read, body, items = READS[name]
+    item = items or [{"markdown": "x", "metadata": {"sourceURL": "https://a.example"}}]
+    with closing(FaultServer([answer(body=json.dumps({"success": True, **body(1, item)}))])) as server:
+        connect(server.url)
+        with (
+            WebDataHook() as hook,
+            pytest.raises(UnsupportedError, match="a gateway on the way drops the query"),
+        ):
+            list(read(hook))
+        assert len(server.requests) == 2

@@ -22,7 +22,7 @@ GIVEN = {"provider": "p", "capability": "c"}
 
 @pytest.fixture
 def hook(sandbox: SandboxServer, connect: Any, kind_of_hook: Any) -> Any:
-    connect(sandbox.url)
+    connect(sandbox.url, is_service=True)
     return kind_of_hook()
 
 

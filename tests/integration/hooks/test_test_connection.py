@@ -62,9 +62,11 @@ def test_works(sandbox, connect):
     [
         ("hosted", None, True, r'credits are left of \d+ in the plan\. Set "Server" to hosted\.$'),
         ("hosted", "self-hosted", False, r'reports a balance, .* declares it self-hosted\. Set "Server" to hosted: '),
-        ("self-hosted", "self-hosted", True, r"It does not report credits, as self-hosted servers without billing\.$"),
-        ("self-hosted", None, True, r'without billing\. Set "Server" to self-hosted\.$'),
-        ("self-hosted", "hosted", False, r'accepts any API key, .* Set "Server" to self-hosted: .* ends such a server'),
+        ("hosted", "gateway", True, r"credits are left of \d+ in the plan\.$"),
+        ("self-hosted", "self-hosted", True, r"It does not report credits\.$"),
+        ("self-hosted", "gateway", True, r"It does not report credits\.$"),
+        ("self-hosted", None, True, r'It does not report credits\. Set "Server" to self-hosted\.$'),
+        ("self-hosted", "hosted", False, r'accepts any API key, .* Set "Server" to self-hosted if it bills no calls'),
     ],
 )  # fmt: skip
 def test_the_kind_of_server(connect, profile, declared, works, says):
@@ -87,7 +89,7 @@ def test_a_server_whose_balance_cannot_be_read_may_check_keys(connect):
         connect(server.url, server=None)
         works, message = WebDataHook().test_connection()
         assert works
-        assert message.endswith('Set "Server" to hosted if it bills calls, else to self-hosted.')
+        assert message.endswith('Set "Server" to self-hosted if it bills no calls, else to gateway.')
         keys = [request.headers["authorization"] for request in server.requests]
         assert keys[0] == keys[1] != keys[2]
     finally:
@@ -169,20 +171,39 @@ def test_untrusted_certificate(connect, tmp_path):
 
 
 OTHERS = {
-    "a web site's 404": (404, b"<html>Not here</html>", "text/html", "is not this service"),
-    "a web site": (200, b"<html>Welcome</html>", "text/html", "is not this service"),
-    "another JSON API": (200, b'{"status": "ok"}', "application/json", "is not this service"),
-    "another JSON API's 404": (404, b'{"detail": "Not Found"}', "application/json", "is not this service"),
-    "another JSON API's 405": (405, b'{"detail": "Method Not Allowed"}', "application/json", "is not this service"),
-    "a JSON list": (200, b"[1, 2]", "application/json", "is not this service"),
+    "a web site's 404": (404, b"<html>Not here</html>", "text/html", "nothing shows that it has this API: "),
+    "a web site": (200, b"<html>Welcome</html>", "text/html", "nothing shows that it has this API: "),
     "a fault": (503, b"<html>Bad gateway</html>", "text/html", "responds with an error: "),
     "forbidden": (403, b'{"success": false, "error": "blocked"}', "application/json", "forbids the call: blocked"),
     "rate limit": (429, b'{"success": false, "error": "slow down"}', "application/json", "limits the request rate"),
-    "a failure in a 200": (200, b'{"success": false, "error": "no"}', "application/json", "unexpected response"),
 }  # fmt: skip
+UNPROVEN = {
+    "another JSON API": (200, b'{"status": "ok"}'),
+    "another JSON API's 404": (404, b'{"detail": "Not Found"}'),
+    "another JSON API's 405": (405, b'{"detail": "Method Not Allowed"}'),
+    "a JSON list": (200, b"[1, 2]"),
+    "a failure in a 200": (200, b'{"success": false, "error": "no"}'),
+}
+
+
+def test_an_api_that_nothing_shows_to_be_this_one(connect):
+    """Only the declared kind says so: it is believed, with a warning."""
+    for case, (status, body) in UNPROVEN.items():
+        with answering(status, body) as url:
+            connect(url, server=None, retry_budget=0)
+            works, message = WebDataHook().test_connection()
+            assert not works, case
+            assert "nothing shows that it has this API: " in message, case
+            assert "POST /v2/scrape: 501" in message, case
+            assert len(re.findall(r"\(WD-\d{3}\)", message)) == 1, case
+            connect(url, server="gateway", retry_budget=0)
+            works, message = WebDataHook().test_connection()
+            assert works, case
+            assert message.startswith("Warning: The host responds, but nothing shows "), case
 
 
 def test_other_answers(connect):
+    """No declaration makes a web site or a failing server the service."""
     for case, (status, body, content_type, words) in OTHERS.items():
         with answering(status, body, content_type) as url:
             connect(url, retry_budget=0)
@@ -199,6 +220,19 @@ def test_redirect_is_reported(connect):
         works, message = WebDataHook().test_connection()
     assert not works
     assert "https://elsewhere.example" in message
+
+
+def test_a_failing_gateway_is_not_self_hosted(connect):
+    """A gateway that adds its own key answers any key, also while the credits cannot be read for a moment."""
+    free = answer(body=json.dumps({"success": True, "concurrency": 0, "maxConcurrency": 2}))
+    server = FaultServer([answer(503, json.dumps({"success": False, "error": "x"})), free])
+    try:
+        connect(server.url, server=None)
+        works, message = WebDataHook().test_connection()
+        assert works
+        assert "Nothing shows whether it bills calls." in message
+    finally:
+        server.close()
 
 
 def test_team_without_figures(connect):

@@ -17,6 +17,7 @@ import pytest
 
 import airflow_provider_webdata.commands
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
+from tests.support.other_servers import each_of
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 from tests.support.warm import Warm
@@ -175,12 +176,61 @@ def test_the_kind_of_server_is_detected_and_stored(terminal: Terminal, sandbox: 
         assert answer["status"] in (0, None), answer
         assert answer["connections"]["webdata_default"]["extra"]["server"] == kind
     assert not found["connections"]["webdata_default"]["password"]
-    assert "The server responds. It does not report credits, as self-hosted servers" in found["output"]
+    assert "The server responds. It does not report credits." in found["output"]
     assert "Warning: The server reports no credits and accepts any API key" in insisted["output"]
     assert "Warning: The server reports a balance, so it bills calls" in mistaken["output"]
     assert "The server is hosted, not self-hosted. The connection was changed." in corrected["output"]
     assert untested["connections"]["later"]["extra"]["server"] == "self-hosted"
     assert "Testing" not in untested["output"]
+
+
+def test_other_implementations_of_the_api(terminal: Terminal, sandbox: SandboxServer) -> None:
+    """A server that shows neither a balance nor whether it checks keys must be declared, unless it has a key."""
+    with each_of(sandbox.url, sandbox.api_key) as servers:
+        *recognized, other = servers
+        orders = [
+            terminal.order(
+                "--no-example",
+                "--conn-id",
+                f"c{number}",
+                "--server",
+                server.kind,
+                base_url=server.url,
+                key="",
+            )
+            for number, server in enumerate(recognized)
+        ]
+        answers = terminal.run(
+            *orders,
+            terminal.order("--no-example", "--conn-id", "keyed", base_url=recognized[1].url, key="k"),
+            terminal.order("--no-example", "--conn-id", "keyless", base_url=recognized[1].url, key=""),
+            terminal.order("--no-example", "--conn-id", "other", base_url=other.url, key=""),
+            terminal.order("--no-example", "--conn-id", "other", base_url=other.url, key="k"),
+            terminal.order(
+                "--no-example", "--conn-id", "other", "--server", other.kind, base_url=other.url, key=""
+            ),
+            terminal.order("--no-example", "--conn-id", "later", "--skip-test", base_url=other.url, key=""),
+            terminal.order("--no-example", "--conn-id", "later", "--skip-test", base_url=other.url, key="k"),
+        )
+    for number, server in enumerate(recognized):
+        assert answers[number]["status"] in (0, None), (server.name, answers[number])
+        assert answers[number]["connections"][f"c{number}"]["extra"]["server"] == server.kind
+        assert "Warning" not in answers[number]["output"], server.name
+    keyed, keyless, unproven, unproven_with_key, believed, unclear, untested = answers[len(recognized) :]
+    assert keyed["status"] in (0, None)
+    assert "server" not in keyed["connections"]["keyed"]["extra"]
+    assert "Nothing shows whether it bills calls." in keyed["output"]
+    assert "Repeat the command with --server." in keyless["status"]
+    for refused in (unproven, unproven_with_key):
+        assert "nothing shows that it has this API" in refused["status"]
+        assert "(--server)" in refused["status"]
+        assert "--skip-test" in refused["status"]
+    assert "Warning: The host responds, but nothing shows that it has this API" in believed["output"]
+    assert believed["connections"]["other"]["extra"]["server"] == other.kind
+    assert "add --server self-hosted if it bills no calls, else --server gateway" in unclear["status"]
+    for refused in (keyless, unproven, unproven_with_key, unclear):
+        assert not {"keyless", "later"} & refused["connections"].keys()
+    assert "server" not in untested["connections"]["later"]["extra"]
 
 
 def test_a_connection_of_another_type_is_left_alone(terminal: Terminal) -> None:

@@ -30,6 +30,7 @@ from airflow_provider_webdata.states.jobs import events_to_ask_for
 from airflow_provider_webdata.states.task_record import KEY
 from tests.support.direct import StateStore
 from tests.support.job_service import JobService
+from tests.support.service import SERVICE
 
 TARGET = "https://example.com/"
 BODIES: dict[str, dict[str, Any]] = {
@@ -133,13 +134,12 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[JobService]:
     made.stop()
 
 
-def connect(monkeypatch: pytest.MonkeyPatch, service: JobService, **extra: Any) -> None:
-    value = {
-        "conn_type": "webdata",
-        "host": service.url,
-        "password": "k",
-        "extra": {"retry_budget": 0, "server": "hosted", **extra},
-    }
+def connect(monkeypatch: pytest.MonkeyPatch, service: JobService, key: str = "k", **extra: Any) -> None:
+    """Point the connection to a server: without a kind, at the service's own host."""
+    place = {"host": service.url, "extra": {"retry_budget": 0, **extra}}
+    if "server" not in extra:
+        place = {"host": SERVICE, "extra": {"retry_budget": 0, "proxy": service.url, **extra}}
+    value = {"conn_type": "webdata", "password": key, **place}
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", json.dumps(value))
 
 
@@ -207,6 +207,31 @@ def test_a_crawl_of_unknown_outcome_is_sent_again_with_its_key(service: JobServi
     crashed.crash("before asking")
     assert crashed.start().job_id == service.started()[-1]
     assert len({*service.keys}) == (2 if service.honours_keys else 0), "one key for each task"
+
+
+@pytest.mark.rule("idempotency-key-servers")
+@pytest.mark.parametrize("kind", ["hosted", "gateway", None])
+@pytest.mark.parametrize("fault", ["lose request", "lose answer", 502])
+def test_a_crawl_of_another_host_is_not_sent_again(
+    service: JobService,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    kind: Any,
+    fault: Any,
+) -> None:
+    """What lies between may have dropped its key, and the first request may have been billed."""
+    connect(monkeypatch, service, server=kind)
+    service.honours_keys = False
+    service.start_faults = [fault]
+    lost = Task(service, "crawl")
+    with pytest.raises(UncertainStartError, match="its outcome cannot be determined"):
+        lost.start()
+    crashed = Task(service, "crawl")
+    crashed.crash("after asking")
+    with pytest.raises(UncertainStartError, match="neither a key nor a delivery names its job"):
+        crashed.start()
+    assert len(service.started()) == (1 if fault == "lose request" else 2)
+    assert "same idempotency key" not in caplog.text
 
 
 @pytest.mark.rule("idempotency-key", "idempotency-key-used")
@@ -313,17 +338,7 @@ def test_an_unknown_job_of_another_request_is_not_waited_for(service: JobService
 
 
 def other_key(monkeypatch: pytest.MonkeyPatch, service: JobService) -> None:
-    monkeypatch.setenv(
-        "AIRFLOW_CONN_WEBDATA_DEFAULT",
-        json.dumps(
-            {
-                "conn_type": "webdata",
-                "host": service.url,
-                "password": "another-key",
-                "extra": {"retry_budget": 0},
-            }
-        ),
-    )
+    connect(monkeypatch, service, "another-key")
 
 
 @pytest.mark.parametrize("kind", BODIES)
@@ -448,8 +463,8 @@ def test_a_server_that_answers_html_starts_nothing(self_hosted: JobService) -> N
 
 @pytest.fixture
 def receiving(monkeypatch: pytest.MonkeyPatch, service: JobService, inbox: Any) -> Any:
-    """The connection can receive deliveries; the service lists nothing."""
-    connect(monkeypatch, service, **inbox.extra)
+    """The connection can receive deliveries; the service lists nothing, and no key of its host is trusted."""
+    connect(monkeypatch, service, server="hosted", **inbox.extra)
     service.lists = False
     return inbox
 
@@ -508,7 +523,7 @@ def test_a_changed_secret(service: JobService, receiving: Any, monkeypatch: pyte
     receiving.stop()
     former, receiving.secret = receiving.secret, "another-webhook-secret"
     receiving.start()
-    connect(monkeypatch, service, **receiving.extra, previous_webhook_secret=former)
+    connect(monkeypatch, service, server="hosted", **receiving.extra, previous_webhook_secret=former)
     assert [task.start().job_id] == service.started()
 
 
@@ -520,7 +535,8 @@ def test_an_inbox_that_cannot_be_read(
     task = Task(service, "agent")
     task.crash()
     if refuses:
-        connect(monkeypatch, service, **{**receiving.extra, "webhook_secret": "one-that-it-does-not-know"})
+        extra = {**receiving.extra, "webhook_secret": "one-that-it-does-not-know"}
+        connect(monkeypatch, service, server="hosted", **extra)
         with pytest.raises(UnnamedJobError):
             task.start()
         return
@@ -545,9 +561,10 @@ def test_a_silent_inbox_gets_no_webhook(
 
 
 def test_a_repeated_request_with_a_webhook_is_searched_in_the_inbox(
-    service: JobService, receiving: Any
+    service: JobService, receiving: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first request, which had none, started nothing."""
+    connect(monkeypatch, service, **receiving.extra)
     task = Task(service, "crawl")
     receiving.stop()
     task.crash("before asking")

@@ -229,10 +229,29 @@ def test_a_lost_answer_counts_once_without_a_limit(connect: Callable[..., None])
     found, billed = answer(body=json.dumps(lookup)), answer(body=json.dumps(good))
     with closing(FaultServer([found, reset, found, billed])) as server:
         server.api_key = SANDBOX_KEY  # type: ignore[attr-defined]
-        connect(server, retry_budget=0)
+        connect(server, is_service=True, retry_budget=0)
         outcome = direct.run(task(provider="p", capability="c", retries=1), StateStore())
     assert outcome.ended == ("success", 2)
     assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (1, 0)
+
+
+@pytest.mark.rule("idempotency-key-servers", "provider-request-id")
+@pytest.mark.parametrize(("kind", "sends_id"), [("hosted", True), ("gateway", False), (None, False)])
+def test_a_lost_answer_of_another_host_may_be_billed_twice(
+    connect: Callable[..., None], kind: str | None, sends_id: bool
+) -> None:
+    """What lies between may have dropped the id, so the lost response counts, too."""
+    tool = {"id": "p/c", "creditsCost": 1, "response": {"fields": []}}
+    lookup = {"success": True, "data": {"alexandria": [{"data": {"items": [tool]}}], "creditsCost": 0}}
+    good = {"success": True, "scrape_id": "s", "data": {"alexandria": [{"data": {}}], "creditsCost": 1}}
+    found, billed = answer(body=json.dumps(lookup)), answer(body=json.dumps(good))
+    with closing(FaultServer([found, reset, found, billed])) as server:
+        server.api_key = SANDBOX_KEY  # type: ignore[attr-defined]
+        connect(server, server=kind, retry_budget=0)
+        outcome = direct.run(task(provider="p", capability="c", retries=1), StateStore())
+        assert ["x-request-id" in request.headers for request in server.requests[1::2]] == [sends_id] * 2
+    assert outcome.ended == ("success", 2)
+    assert (outcome.xcom["credits"]["used"], outcome.xcom["credits"]["unknown"]) == (1, 1)
 
 
 @NEEDS_MEMORY
@@ -276,6 +295,7 @@ def lose(attempt):
 
         WebDataHook.run_provider = lost
 """,
+        is_service=True,
     )
     assert done.ended("history") == ("success", 2)
     first, second = ids(sandbox)
@@ -432,7 +452,7 @@ def test_an_execution_in_flight_is_waited_for_without_a_worker(connect: Callable
     steps += [answer(body=json.dumps(lookup)), answer(body=json.dumps(good))]
     with closing(FaultServer(steps)) as server:
         server.api_key = SANDBOX_KEY  # type: ignore[attr-defined]
-        connect(server, retry_budget=0)
+        connect(server, is_service=True, retry_budget=0)
         outcome = direct.run(task(provider="p", capability="c", credit_limit=1), StateStore())
         sent = [request.headers.get("x-request-id") for request in server.requests]
     assert (outcome.ended, outcome.reschedules) == (("success", 1), 1)

@@ -28,6 +28,8 @@ from airflow_provider_webdata.api.errors import (
 from airflow_provider_webdata.api.exchange import Reader, prepare
 from airflow_provider_webdata.api.models import CrawlRequest, ScrapeRequest
 from airflow_provider_webdata.api.servers import (
+    DECLARED_HOSTED,
+    GATEWAY,
     HOSTED,
     PLACEHOLDER_KEY,
     SELF_HOSTED,
@@ -47,9 +49,11 @@ PAGE = b'<!DOCTYPE html>\n<html lang="en">\n<body>\n<pre>Cannot GET /v2/agent</p
     [
         (HOSTED_URL, None, HOSTED),
         (f"{HOSTED_URL}/v2", "hosted", HOSTED),
+        (HOSTED_URL, "gateway", HOSTED),
         (OWN, None, UNKNOWN),
         ("https://api.firecrawl.dev.internal", None, UNKNOWN),
-        (OWN, "hosted", HOSTED),
+        (OWN, "hosted", DECLARED_HOSTED),
+        (OWN, "gateway", GATEWAY),
         (OWN, "self-hosted", SELF_HOSTED),
     ],
 )
@@ -62,34 +66,49 @@ def test_the_hosted_service_is_not_self_hosted() -> None:
         ClientConfig(HOSTED_URL, "k", declared="self-hosted")
 
 
-def test_a_self_hosted_server_needs_no_key() -> None:
-    assert ClientConfig(OWN, "", declared="self-hosted").api_key == PLACEHOLDER_KEY
+def test_a_self_hosted_server_and_a_gateway_need_no_key() -> None:
+    for kind in ("self-hosted", "gateway"):
+        assert ClientConfig(OWN, "", declared=kind).api_key == PLACEHOLDER_KEY  # type: ignore[arg-type]
     for declared in (None, "hosted"):
-        with pytest.raises(ConfigurationError, match="set server to 'self-hosted' if it requires none"):
+        with pytest.raises(
+            ConfigurationError, match="set server to 'self-hosted' or 'gateway' if it requires"
+        ):
             ClientConfig(OWN, "", declared=declared)  # type: ignore[arg-type]
 
 
 @pytest.mark.rule("idempotency-key-servers")
-@pytest.mark.parametrize(("base_url", "declared"), [(OWN, None), (OWN, "self-hosted")])
-def test_only_a_server_that_stores_keys_receives_one(base_url: str, declared: Kind | None) -> None:
+@pytest.mark.parametrize("declared", [None, "gateway", "self-hosted"])
+def test_only_a_server_that_stores_keys_receives_one(declared: Kind | None) -> None:
     body = CrawlRequest(url="https://example.com/", limit=1)
 
     def headers(config: ClientConfig, key: str | None) -> Any:
         call = prepare(config, endpoints.START_CRAWL, None, None, body, None, idempotency_key=key)
         return call.request["headers"]
 
-    assert headers(ClientConfig(HOSTED_URL, "k"), KEY)["x-idempotency-key"] == KEY
-    config = ClientConfig(base_url, "k", declared=declared)
+    for hosted in (ClientConfig(HOSTED_URL, "k"), ClientConfig(OWN, "k", declared="hosted")):
+        assert headers(hosted, KEY)["x-idempotency-key"] == KEY
+    config = ClientConfig(OWN, "k", declared=declared)
     assert "x-idempotency-key" not in headers(config, None)
     with pytest.raises(InvalidRequestError, match="idempotency_key: only a hosted server stores it"):
         headers(config, KEY)
-    refused = (
-        (UnsupportedError, "it has no data providers")
-        if declared
-        else (InvalidRequestError, "request_id: only a hosted server stores it")
-    )
-    with pytest.raises(refused[0], match=refused[1]):
-        prepare(config, endpoints.RUN_PROVIDER, None, None, None, {"alexandria": []})
+
+
+@pytest.mark.rule("idempotency-key-servers", "provider-request-id")
+def test_only_the_service_itself_is_trusted_with_keys() -> None:
+    """A lost response of another server may have been billed, whatever became of the key on the way."""
+
+    def run(declared: Kind | None, base_url: str = OWN) -> Any:
+        config = ClientConfig(base_url, "k", declared=declared)
+        return prepare(config, endpoints.RUN_PROVIDER, None, None, None, {"alexandria": []})
+
+    assert run(None, HOSTED_URL).is_repeatable
+    assert run("gateway", HOSTED_URL).is_repeatable
+    for declared, is_sent in (("hosted", True), ("gateway", False), (None, False)):
+        prepared = run(declared)  # type: ignore[arg-type]
+        assert not prepared.is_repeatable
+        assert ("x-request-id" in prepared.request["headers"]) is is_sent
+    with pytest.raises(UnsupportedError, match="it has no data providers"):
+        run("self-hosted")
 
 
 def refusal(
@@ -114,7 +133,7 @@ NO_KEY = {"code": "BAD_REQUEST", "error": "Unrecognized key in body", "details":
 NO_DATABASE = {"error": "Feedback requires database authentication.", "feedbackErrorCode": "DB_DISABLED"}
 PROMPT = {"url": "https://example.com/", "prompt": "only the blog"}
 NO_PROMPT = {"error": "Failed to process natural language prompt. Please try rephrasing."}
-KINDS: tuple[Kind | None, ...] = ("hosted", None, "self-hosted")
+KINDS: tuple[Kind | None, ...] = ("hosted", "gateway", None, "self-hosted")
 
 
 @pytest.mark.rule("server-lacks")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import signal
 import uuid
@@ -18,8 +19,9 @@ import pytest
 
 from airflow_provider_webdata.api.servers import HOSTED, SELF_HOSTED, Server
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from tests.support.other_servers import NodeByte, each_of
 from tools.acceptance import hook_cases, operator_cases
-from tools.acceptance.__main__ import Settings, UnusableError, main, pages_for
+from tools.acceptance.__main__ import Settings, UnusableError, kind_of, main, pages_for
 from tools.acceptance.report import Report, Result
 from tools.acceptance.run import Case, NotRunError, Run, clean_up, results, stoppable
 from tools.acceptance.shape import Differences
@@ -281,6 +283,28 @@ def test_settings() -> None:
     ):
         with pytest.raises(UnusableError, match=problem):
             Settings.of(environ)
+
+
+def test_other_implementations_are_recognized(
+    sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """And what one has runs: a replay answers a scrape."""
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", "")
+    with each_of(sandbox.url, sandbox.api_key) as servers:
+        for server in servers:
+            said = io.StringIO()
+            assert kind_of(Settings(server.url, server=server.kind), said) == server.kind
+            assert ("nothing shows that it has this API" in said.getvalue()) is isinstance(server, NodeByte)
+            with pytest.raises(UnusableError, match="SERVER="):
+                kind_of(Settings(server.url), said)
+            if isinstance(server, NodeByte):
+                continue
+            assert kind_of(Settings(server.url, "k"), said) is None
+            with WebDataHook() as hook:
+                watch = Watch(hook.get_settings().client.server, 50, unbounded=False)
+                with watch.watching():
+                    (found,) = results(Run(watch, PAGES, tmp_path, hook=hook), cases("scrape"), {})
+            assert found.outcome == "ok", (server.name, found)
 
 
 def test_a_run_that_cannot_begin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

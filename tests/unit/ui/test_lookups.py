@@ -70,7 +70,7 @@ def test_many_viewers_are_one_call(answer: Callable[[], Any], found: Lookup[Any]
     [
         (("job", "crawl", "1"), "The service does not have this job. Results are kept for 24 hours"),
         (("monitor", "1"), "The service does not have this monitor, or this check"),
-        ("credits", 'The host responds but is not this service: crawl status: HTTP 404: Job not found. Check "Base'),
+        ("credits", 'The host responds, but not like this service: crawl status: HTTP 404: Job not found. Check "Base'),
     ],
 )  # fmt: skip
 def test_a_missing_object_is_no_wrong_host(what: Any, said: str) -> None:
