@@ -83,7 +83,8 @@ class SandboxControl:
             ``language``, ``news`` (bool), ``status`` (HTTP), ``error`` (error code of its scrape),
             ``content_type``. Answers are ``json`` (any), ``answer``, ``highlights`` (text), ``screenshot``, ``audio``,
             ``video`` (a URL), ``branding``, ``product``, ``menu``, ``actions`` (mappings), and ``blocks`` (a list),
-            in the format of the document. None removes an answer.
+            in the format of the document. None removes an answer. Answers of an uploaded file have the URL
+            ``file:///`` and its name.
         """
         self._call("PUT", "/pages", {"url": url, **({"html": html} if html is not None else {}), **page})
 

@@ -83,8 +83,14 @@ class Page:
     @cached_property
     def body_text(self) -> str:
         """The visible text of the main part of the page."""
+        # An uploaded PDF has no markup.
+        return markup.text(self.main) if self.html or self.markdown is None else self.markdown
+
+    @property
+    def main(self) -> HtmlElement:
+        """The main part of the document."""
         body = next(self.tree.iter("body"))
-        return markup.text(next(body.iter("main"), body))
+        return next(body.iter("main"), body)
 
     @cached_property
     def published(self) -> datetime | None:

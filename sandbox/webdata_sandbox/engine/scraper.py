@@ -89,7 +89,7 @@ class Scraper:
             enhanced_free=self._quirks.on("enhanced-free"),
         )
         scrape_id = str(uuid.uuid4())
-        required = self._canned.meet(options, page)
+        required = self._canned.meet(options, page, page.url)
         document = {**produce(page, options, sections[:wanted], self._canned.get(page.url)), **required}
         if without_json:
             document["json"] = None
