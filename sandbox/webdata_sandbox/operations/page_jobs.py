@@ -107,7 +107,7 @@ class PageJobs(Jobs):
         try:
             job = self.find(call.params["id"])
         except ServiceError as error:
-            return Reply(error.status, {"error": error.text})  # without `success`
+            return Reply(error.status, {"error": error.body()["error"]})  # without `success`
         if job["status"] == "cancelled":
             return Reply(200, {"status": "cancelled"})
         if job["finishedAt"] is not None:
@@ -182,7 +182,8 @@ class PageJobs(Jobs):
         """
         job = self._store.get(self.kind, job_id)
         if job is None:
-            raise ServiceError(404, self.not_found)
+            failure = self._settings.profile.unknown_jobs.get(self.kind)
+            raise failure.error() if failure else ServiceError(404, self.not_found)
         if job["finishedAt"] is not None and from_iso(job["expiresAt"]) <= self._clock.datetime():
             raise ServiceError(404, "Job expired")
         return job
