@@ -74,7 +74,10 @@ def test_it_drops_the_idempotency_key_and_checks_no_key(sandbox: SandboxServer, 
     assert sandbox.control.state()["credits"] == before - 2
     sandbox.control.configure(profile="hosted")
     headers = {**start["headers"], "Authorization": f"Bearer {sandbox.api_key}"}
-    assert [http.post("/v2/crawl", **{**start, "headers": headers}).status_code for _ in range(2)] == [200, 409]
+    assert [http.post("/v2/crawl", **{**start, "headers": headers}).status_code for _ in range(2)] == [
+        200,
+        409,
+    ]
 
 
 @pytest.mark.rule("gateway-query")
@@ -87,7 +90,10 @@ def test_each_part_of_a_job_is_the_first_one(sandbox: SandboxServer, http: httpx
     assert (len(first["data"]), first["completed"], second) == (100, 150, first)
     # The service's links have its own host.
     assert not start["url"].startswith(sandbox.url)
-    assert first["next"].partition("/v2/")[::2] == (start["url"].partition("/v2/")[0], f"crawl/{start['id']}?skip=100")
+    assert first["next"].partition("/v2/")[::2] == (
+        start["url"].partition("/v2/")[0],
+        f"crawl/{start['id']}?skip=100",
+    )
 
 
 @pytest.mark.rule("gateway-headers")
@@ -114,7 +120,9 @@ def test_it_bills_and_passes_on_what_the_service_refuses(sandbox: SandboxServer,
     assert http.post("/v2/scrape", json={"url": "https://river.example/"}).status_code == 402
 
 
-def test_the_hosted_service_serves_what_the_gateway_refuses(sandbox: SandboxServer, http: httpx.Client) -> None:
+def test_the_hosted_service_serves_what_the_gateway_refuses(
+    sandbox: SandboxServer, http: httpx.Client
+) -> None:
     """Each refusal is the gateway's own."""
     sandbox.control.configure(profile="hosted")
     http.headers["Authorization"] = f"Bearer {sandbox.api_key}"

@@ -30,7 +30,9 @@ OFFER = {
 OUT_OF_BOUNDS = {"price": -3, "stock": "n/a", "currency": "Taler", "sku": "x", "sold": True}
 LINES = ("Price: -3 EUR", "Stock: n/a", "Currency: Taler", "SKU: x", "Sold: yes")
 LINKED = f'<script type="application/ld+json">{json.dumps(OUT_OF_BOUNDS)}</script>'
-METAS = '<meta name="price" content="-3"><meta name="stock" content="n/a"><meta name="currency" content="Taler">'
+METAS = (
+    '<meta name="price" content="-3"><meta name="stock" content="n/a"><meta name="currency" content="Taler">'
+)
 METAS += '<meta name="sku" content="x"><meta name="sold" content="true">'
 STATEMENTS = {
     "json-ld": LINKED,

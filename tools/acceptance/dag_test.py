@@ -60,9 +60,10 @@ def test_dag(dag: DAG, watch: Watch) -> Any:
 def _returned(dag_id: str) -> Any:
     of_dag = XComModel.dag_id == dag_id, XComModel.key == BaseXCom.XCOM_RETURN_KEY
     with create_session() as session:
-        row = session.scalars(select(XComModel).where(*of_dag)).first()
-        # The execution API in this process has stored JSON already.
-        return getattr(row, "value", None) if not isinstance(getattr(row, "value", None), str) else XComModel.deserialize_value(row)
+        row: Any = session.scalars(select(XComModel).where(*of_dag)).first()
+    value = getattr(row, "value", None)
+    # The execution API in this process has stored JSON already.
+    return XComModel.deserialize_value(row) if isinstance(value, str) else value
 
 
 def _stop_at_kill(dag: DAG, watch: Watch) -> None:

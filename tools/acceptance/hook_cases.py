@@ -147,7 +147,9 @@ def _map(run: Run) -> str | None:
 
 @_case
 def _parse(run: Run) -> str | None:
-    require_text(FILE_TEXT, run.hook.parse(io.BytesIO(FILE), "level.html", options={"formats": ["markdown"]}).data)
+    require_text(
+        FILE_TEXT, run.hook.parse(io.BytesIO(FILE), "level.html", options={"formats": ["markdown"]}).data
+    )
     return None
 
 

@@ -138,8 +138,8 @@ class SandboxControl:
 
         :param kind: ``status``, ``delay``, ``drop``, ``drop_after_work``, ``truncate``, ``garbage``, ``html``,
             ``rate_limit``, ``fail_check``, ``fail_extract``, ``fail_agent``, ``fail_crawl``, ``fail_batch_scrape``,
-            ``fail_provider`` (``path``: its ``provider/capability``), ``lose_delivery``, ``late_delivery``, or
-            ``lose_answer``.
+            ``fail_provider`` (``path``: its ``provider/capability``), ``hang``, ``lose_page`` (``path``: the URL of a
+            page of a job), ``lose_delivery``, ``late_delivery``, or ``lose_answer``.
         :param method: affect only calls with this method.
         :param path: affect only calls (or deliveries) whose path matches this regular expression from the start.
         :param times: number of occurrences; None for no limit.

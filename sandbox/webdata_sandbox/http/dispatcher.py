@@ -144,6 +144,9 @@ class Dispatcher:
             else:
                 broken = fault
         if broken is not None:
+            if broken.kind == "hang":
+                await request.wait_for_disconnect()
+                raise _DroppedError
             early = self._fault_reply(broken)
             if early is not None:
                 return early

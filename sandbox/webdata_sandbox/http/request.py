@@ -64,6 +64,10 @@ class Request:
         """
         cycle: Any = getattr(self._receive, "__self__", None)
         cycle.transport.close()  # sends the buffered data first
+        await self.wait_for_disconnect()
+
+    async def wait_for_disconnect(self) -> None:
+        """Wait until the connection is closed."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

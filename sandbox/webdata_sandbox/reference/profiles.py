@@ -93,6 +93,8 @@ class Profile:
     :param feedback: whether the server stores feedback.
     :param caches: whether the server stores pages, for ``minAge`` and ``lockdown``.
     :param error_pages: whether a plain-http page that no site serves is a page with a placeholder instead of an error.
+    :param exact_slashes: whether a page whose address ends with a slash exists only there, and maps list all addresses
+        without their last slash and query.
     :param shared_jobs: whether the paths of crawls serve batch scrapes, and the reverse.
     :param lenient_batches: whether a batch scrape ignores invalid URLs by default.
     :param queue_seconds: default time until a job starts, in sandbox time.
@@ -104,7 +106,8 @@ class Profile:
     :param options: scrape options, formats, and proxies that the server cannot fulfill, by name.
     :param ignored: options without effect, and formats that the server omits with a warning.
     :param warnings: texts of these warnings, by name.
-    :param more_metadata: whether metadata of pages has the fields that the open-source server adds to their own.
+    :param more_metadata: whether metadata of pages has the fields that the open-source server adds to their own, and
+        says which pages of a job waited for others.
     :param deprecated: successor of each deprecated path, a regular expression.
     :param page_error_events: whether failed pages of a job send an event.
     :param waived: rules of the service that the server does not enforce, by the beginning of their text.
@@ -124,6 +127,7 @@ class Profile:
     feedback: bool = True
     caches: bool = True
     error_pages: bool = False
+    exact_slashes: bool = False
     shared_jobs: bool = False
     lenient_batches: bool = True
     queue_seconds: float = 0.0
@@ -177,6 +181,7 @@ SELF_HOSTED = Profile(
     feedback=False,
     caches=False,
     error_pages=True,
+    exact_slashes=True,
     shared_jobs=True,
     lenient_batches=False,
     queue_seconds=1.0,
@@ -262,7 +267,11 @@ GATEWAY = Profile(
         Lack("GET", r"/v2/crawl/(active|ongoing)", _UNKNOWN_JOB),
         Lack("GET", r"(?!/v2/(crawl|batch/scrape)/[^/]+$).*", _of_gateway(404, "Not Found", "not_found")),
         *(
-            Lack(method, rf"(?!/v2/({served})$).*", _of_gateway(405, "Method Not Allowed", "invalid_request_error"))
+            Lack(
+                method,
+                rf"(?!/v2/({served})$).*",
+                _of_gateway(405, "Method Not Allowed", "invalid_request_error"),
+            )
             for method, served in (
                 ("POST", "scrape|map|search|crawl|batch/scrape"),
                 ("DELETE", r"(crawl|batch/scrape)/[^/]+"),

@@ -37,8 +37,14 @@ STATED = {
 NAMED = re.compile(r"it |the plan of this team: ")
 DOWN = "https://down.example/"
 OF_PAGES = {
-    *(f"WebData{name}Operator" for name in ("Scrape", "BatchScrape", "Crawl", "IncrementalCrawl", "Interact")),
-    *(f"hook.{name}" for name in ("scrape", "get_scrape", "iter_job_documents", "execute", "interact_with_scrape")),
+    *(
+        f"WebData{name}Operator"
+        for name in ("Scrape", "BatchScrape", "Crawl", "IncrementalCrawl", "Interact")
+    ),
+    *(
+        f"hook.{name}"
+        for name in ("scrape", "get_scrape", "iter_job_documents", "execute", "interact_with_scrape")
+    ),
 }
 """Operations that return the text of a page."""
 SETTLED: dict[str, Any] = {"settle": True, "closing_seconds": 0, "queue_seconds": 0}

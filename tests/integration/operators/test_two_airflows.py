@@ -78,9 +78,7 @@ def monitors(sandbox: SandboxServer) -> dict[str, Any]:
     return {monitor["name"]: monitor for monitor in sandbox.control.state()["monitors"]}
 
 
-def test_a_day_of_two_airflows(
-    here: SandboxServer, enter: Callable[[str], None], tmp_path: Path
-) -> None:
+def test_a_day_of_two_airflows(here: SandboxServer, enter: Callable[[str], None], tmp_path: Path) -> None:
     """No monitor is changed in turns, each change reaches both, and only what is requested is billed."""
     for url in PAGES:
         here.control.set_page(url, "<p>0</p>")
@@ -112,7 +110,7 @@ def test_a_day_of_two_airflows(
         "prices": "production.example",
     }
     day = [*((0, "new", page) for page in "abc"), *((hour, "changed", "b") for hour in (6, 12, 18))]
-    assert emitted == {name: day for name in NAMES}
+    assert emitted == dict.fromkeys(NAMES, day)
     assert len(set(paths)) == len(paths) == 48
     checked = sum(check["actualCredits"] or 0 for check in here.control.state()["checks"])
     assert before - here.control.state()["credits"] == 2 * 24 * len(PAGES) + checked
@@ -162,7 +160,10 @@ def test_a_stored_response_belongs_to_one_airflow(
     def search(store: StateStore) -> Outcome:
         with DAG("shop", schedule=None):
             task = WebDataBatchSearchOperator(
-                task_id="search", queries=["river", "rain"], max_concurrency=1, save_to=str(tmp_path / "found.jsonl")
+                task_id="search",
+                queries=["river", "rain"],
+                max_concurrency=1,
+                save_to=str(tmp_path / "found.jsonl"),
             )
         return direct.run(task, store, day=MIDNIGHT)
 
@@ -174,7 +175,11 @@ def test_a_stored_response_belongs_to_one_airflow(
     assert search(StateStore()).state == "success"
     enter("production")
     assert search(store).state == "success"
-    queries = [request["body"]["query"] for request in here.control.requests("/v2/search") if request["status"] == 200]
+    queries = [
+        request["body"]["query"]
+        for request in here.control.requests("/v2/search")
+        if request["status"] == 200
+    ]
     assert sorted(queries) == ["rain", "rain", "river", "river"]
 
 

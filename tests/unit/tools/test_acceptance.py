@@ -185,7 +185,10 @@ def test_a_result_without_the_text_of_the_page_is_a_failure(
     expected = {f"hook.{name}": "ok" for name in reading}
 
     def outcomes() -> dict[str, str]:
-        return {result.operation: result.outcome for result in results(begin(500, unbounded=True), cases(*reading), {})}
+        return {
+            result.operation: result.outcome
+            for result in results(begin(500, unbounded=True), cases(*reading), {})
+        }
 
     assert outcomes() == expected
     sandbox.control.set_page(PAGES.page, **page)
