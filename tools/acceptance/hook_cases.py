@@ -141,7 +141,7 @@ def _get_scrape(run: Run) -> str | None:
 @_case
 def _map(run: Run) -> str | None:
     links = run.hook.map(url=run.site.root, limit=3).links or []
-    require_listed(run, [link if isinstance(link, str) else link.url for link in links])
+    require_listed(run, [link.url or "" for link in links])
     return None
 
 

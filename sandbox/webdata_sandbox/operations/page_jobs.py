@@ -287,7 +287,7 @@ class PageJobs(Jobs):
 
     def _waited_ms(self, job: Json) -> int:
         """Return how long a page waited for others: 0 if it is one of the first that are scraped concurrently."""
-        turns = (job["taken"] - 1) // self.width(job)
+        turns: int = (job["taken"] - 1) // self.width(job)
         return turns and max(1, round(turns * self._settings.page_seconds * 1000))
 
     def _fail_page(self, job: Json, url: str, code: str | None, text: str, credits: int) -> None:
