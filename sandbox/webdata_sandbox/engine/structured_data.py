@@ -36,7 +36,7 @@ SAMPLED = (
 _NUMBER = re.compile(r"(?:[^\w\s-]\s?)?(-?\d{1,15}(?:\.\d{1,15})?)(?:\s?[^\w\s]|\s\w{1,4})?")
 """A number, optionally with a currency or a unit."""
 _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
-_LABELLED = re.compile(r"(?m)^[\s*#>|-]*(\w[\w /-]{0,40}?)[*_]{0,2}:[*_]{0,2}[ \t]+(\S.{0,200})$")
+_LABELLED = re.compile(r"(?m)^[ \t*#>|-]*(\w[\w /-]{0,40}?)[*_]{0,2}:[*_]{0,2}[ \t]+(\S.{0,200})$")
 
 
 def stated(page: Page) -> Json:

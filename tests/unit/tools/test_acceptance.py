@@ -325,6 +325,7 @@ def test_the_site_links_its_pages_and_lists_them() -> None:
 def test_settings() -> None:
     settings = Settings.of({"BASE_URL": " https://own.example ", "CREDITS": "7.5", "UNBOUNDED": "yes"})
     assert (settings.base_url, settings.credits, settings.unbounded) == ("https://own.example", 7.5, True)
+    assert (settings.server, Settings.of({"BASE_URL": "x", "SERVER": "hosted"}).server) == ("", "hosted")
     for environ, problem in (
         ({}, "BASE_URL= is missing"),
         ({"BASE_URL": "x", "CREDITS": "many"}, "must be numbers"),
