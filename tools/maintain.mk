@@ -15,8 +15,8 @@
 #   make mutants       find small changes to the package that no test detects; limit it with PARTS= and SAMPLE=
 #   make conformance   run the public Python and Node clients against the sandbox (needs Node; DESCRIPTION=path of the
 #                      OpenAPI file)
-#   make acceptance    run every operation against the server at BASE_URL=, with API_KEY= and at most CREDITS=50, and
-#                      write a table of the results
+#   make acceptance    run every operation against the server at BASE_URL=, with API_KEY=, SERVER= (its kind), and at
+#                      most CREDITS=50, and write a table of the results
 #   make screenshot    write the screenshots of the UI to docs/images, in light and dark colors
 
 FLOOR := .venv-floor

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from airflow.sdk.configuration import conf
+
+if TYPE_CHECKING:
+    from airflow_provider_webdata.common.attempt import Attempt
 
 
 def environment() -> str:
@@ -20,3 +24,12 @@ def environment() -> str:
         if host:
             return host
     return "localhost"
+
+
+def shared_identity(attempt: Attempt) -> tuple[str | int | None, ...]:
+    """Return the identity of a task instance in storage that several Airflows may share; see `Attempt.instance`.
+
+    DAG and run ids are the same in each of them.
+    """
+    dag_id, *others = attempt.instance
+    return (f"{environment()}/{dag_id}", *others)

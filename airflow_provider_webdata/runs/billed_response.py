@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.coded_errors import brief
 from airflow_provider_webdata.common.stored_record import Count, damage_of
+from airflow_provider_webdata.hooks.environment import shared_identity
 from airflow_provider_webdata.results.encoding import json_text
 from airflow_provider_webdata.results.files.storage import WholeFile, storage_errors, storage_path
 from airflow_provider_webdata.runs.failures import UnpublishedResponseError
@@ -61,7 +62,7 @@ class ResponseFolder:
 
     def __init__(self, output: str, attempt: Attempt) -> None:
         name = output.rpartition("/")[2]
-        instance = hashlib.sha256(json.dumps(attempt.instance).encode()).hexdigest()[:16]
+        instance = hashlib.sha256(json.dumps(shared_identity(attempt)).encode()).hexdigest()[:16]
         url = f"{output.removesuffix(name)}_{name[:_NAME_LENGTH]}.partial/{instance}"
         self._folder: ObjectStoragePath = storage_path(url)
 

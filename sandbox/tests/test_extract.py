@@ -36,7 +36,7 @@ class TestExtract:
             "pages": [
                 {"title": "Gauge a", "level": 412},
                 {"title": "Gauge b", "level": 398},
-                {"title": "Gauge t"},
+                {"title": "Gauge t", "level": "high"},
             ],
         }
         assert found["sources"] == {"level": gauges[:1], "pages": gauges[:3]}

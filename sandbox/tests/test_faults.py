@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -9,12 +10,15 @@ import httpx
 import pytest
 
 from tests.support.tables import each_row
+from tests.support.waiting import wait_until
 from webdata_sandbox.control import ControlError
+from webdata_sandbox.server import SandboxServer
 from webdata_sandbox.state.faults import (
     CHECK_FAULTS,
     DELIVERY_FAULTS,
     JOB_FAULTS,
     KINDS,
+    PAGE_FAULTS,
     PROVIDER_FAULTS,
 )
 
@@ -76,9 +80,29 @@ def test_fault(sandbox, api, kind: str, how: dict[str, Any], seen: Any, made: bo
 
 
 def test_every_kind_is_tried() -> None:
-    assert {
-        row[0] for row in ROWS
-    } >= KINDS.keys() - CHECK_FAULTS - JOB_FAULTS - PROVIDER_FAULTS - DELIVERY_FAULTS
+    of_no_call = CHECK_FAULTS | JOB_FAULTS | PROVIDER_FAULTS | PAGE_FAULTS | DELIVERY_FAULTS
+    assert {*(row[0] for row in ROWS), "hang"} >= KINDS.keys() - of_no_call
+
+
+def test_a_server_that_hangs(sandbox, api) -> None:
+    """It accepts the call, and the client gives up."""
+    sandbox.control.add_fault("hang", path="/v2/scrape")
+    body = {"url": "https://weather.example/levels"}
+    before = api.balance()
+    with pytest.raises(httpx.ReadTimeout):
+        api.http.post("/v2/scrape", json=body, timeout=httpx.Timeout(30, read=0.1))
+    [request] = sandbox.control.requests("/v2/scrape")
+    assert (request["status"], api.balance()) == (None, before)
+    assert api.http.post("/v2/scrape", json=body).status_code == 200
+
+
+def test_a_server_that_hangs_can_be_stopped() -> None:
+    with SandboxServer() as server:
+        server.control.add_fault("hang", path="/v2/")
+        with socket.create_connection(server.url.removeprefix("http://").split(":")) as client:
+            client.sendall(b"GET /v2/team/credit-usage HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert wait_until(lambda: bool(server.control.requests()))
+            server.stop()
 
 
 @each_row("size", [1000, 3_000_000])

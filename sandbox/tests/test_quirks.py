@@ -321,6 +321,13 @@ def _(sandbox, api) -> bool:
     return "content-length" not in response.headers and response.headers["transfer-encoding"] == "chunked"
 
 
+@shows("private-refused")
+def _(sandbox, api) -> bool:
+    url = "http://10.0.0.7/page"
+    sandbox.control.set_page(url, "<p>private</p>")
+    return api.http.post("/v2/scrape", json={"url": url}).status_code == 500
+
+
 @shows("session-lifetimes")
 def _(sandbox, api) -> bool:
     session = api.http.post("/v2/interact", json={}).json()

@@ -22,8 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--profile",
         default=DEFAULTS.profile,
         choices=PROFILES,
-        help="kind of server to play: the hosted service, or the open-source server as its guide sets it up, without "
-        "authentication, billing, search engine, language model, and browser (default: %(default)s)",
+        help="kind of server to play: the hosted service; the open-source server as its guide sets it up, without "
+        "authentication, billing, search engine, language model, and browser; or a gateway to the hosted service that "
+        "drops headers, queries, and most routes (default: %(default)s)",
     )
     parser.add_argument("--host", default=DEFAULTS.host, help="address to listen on (default: %(default)s)")
     parser.add_argument(

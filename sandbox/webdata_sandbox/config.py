@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 DEFAULT_API_KEY = "wd-sandbox-key"
-PROFILES = ("hosted", "self-hosted")
+PROFILES = ("hosted", "self-hosted", "gateway")
 ENTITLEMENTS = ("enterprise", "threatProtection", "zeroDataRetention", "robots")
 ACTIVITIES = (
     *("scrape", "crawl", "batch_scrape", "search", "extract", "llmstxt"),
@@ -21,7 +21,7 @@ RATE_CLASSES = (
 class SandboxConfig:
     """Settings of one sandbox.
 
-    :param profile: the kind of server to play: ``hosted`` or ``self-hosted`` (``reference/profiles.py``).
+    :param profile: the kind of server to play: ``hosted``, ``self-hosted``, or ``gateway`` (``reference/profiles.py``).
     :param host: address to listen on.
     :param port: port to listen on; 0 selects a free port.
     :param api_key: the only accepted API key.

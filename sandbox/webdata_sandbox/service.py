@@ -81,7 +81,7 @@ class Sandbox:
             self.batch_scrape,
             self.crawl,
             Map(core, self.web),
-            Parse(core, processing),
+            Parse(core, self.canned, processing),
             self.extract,
             self.agent,
             self.interact,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 REPORTS = Path(__file__).resolve().parents[2] / "build" / "acceptance"
 CONNECTION = "AIRFLOW_CONN_WEBDATA_DEFAULT"
 USAGE = """\
-BASE_URL= is missing. Usage: make acceptance BASE_URL=... [API_KEY=...] [CREDITS=50] [WEBHOOK_URL=...]
+BASE_URL= is missing. Usage: make acceptance BASE_URL=... [API_KEY=...] [SERVER=hosted] [CREDITS=50] [WEBHOOK_URL=...]
 See docs/contributing/acceptance.md."""
 
 
@@ -46,6 +46,7 @@ class Settings:
     :param credits: the most that all calls together may cost.
     :param unbounded: also call what has no documented maximum price.
     :param site: a page that links to others of the same site, instead of the run's own pages.
+    :param text: a text of that page.
     :param webhook_url: address at which the server reaches `webhook_port` of this machine's loopback address.
     :param reports: folder of the report.
     """
@@ -56,6 +57,7 @@ class Settings:
     credits: float = 50
     unbounded: bool = False
     site: str = ""
+    text: str = ""
     webhook_url: str = ""
     webhook_port: int = 8901
     reports: Path = REPORTS
@@ -73,6 +75,8 @@ class Settings:
             port = int(environ.get("WEBHOOK_PORT") or 8901)
         except ValueError as error:
             raise UnusableError(f"CREDITS and WEBHOOK_PORT must be numbers: {error}") from None
+        if environ.get("SITE") and not environ.get("TEXT"):
+            raise UnusableError("TEXT= is missing: a text of the page SITE=, which every result must have.")
         return cls(
             base_url,
             environ.get("API_KEY", ""),
@@ -80,6 +84,7 @@ class Settings:
             credits,
             environ.get("UNBOUNDED", "").lower() in {"1", "yes", "true"},
             environ.get("SITE", ""),
+            environ.get("TEXT", ""),
             environ.get("WEBHOOK_URL", ""),
             port,
             Path(environ.get("REPORT") or REPORTS),
@@ -238,7 +243,7 @@ def pages_for(settings: Settings, hook: Any) -> Iterator[Site]:
     from tools.acceptance.site import PUBLIC, Site, local_site
 
     if settings.site:
-        yield Site(settings.site, settings.site)
+        yield Site(settings.site, settings.site, settings.text)
     # Only there is the server's loopback address probably this machine's.
     elif _is_loopback(urlsplit(settings.base_url).hostname or ""):
         with local_site() as own:
@@ -250,13 +255,12 @@ def pages_for(settings: Settings, hook: Any) -> Iterator[Site]:
 def _reads(hook: Any, site: Site) -> bool:
     from airflow_provider_webdata.api.errors import WebDataError
     from tools.acceptance.hook_cases import CHEAP
-    from tools.acceptance.site import MARK
 
     try:
         page = hook.scrape(url=site.page, formats=["markdown"], **CHEAP).data
     except WebDataError:
         return False
-    return page is not None and MARK in (page.markdown or "")
+    return page is not None and site.text in (page.markdown or "")
 
 
 def _is_loopback(host: str) -> bool:

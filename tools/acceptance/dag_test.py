@@ -5,8 +5,12 @@ from __future__ import annotations
 import signal
 from typing import TYPE_CHECKING, Any, cast
 
+from airflow.models.xcom import XComModel
+from airflow.sdk.bases.xcom import BaseXCom
 from airflow.sdk.execution_time.task_runner import get_listener_manager  # type: ignore[attr-defined]
+from airflow.utils.session import create_session
 from pluggy import HookimplMarker
+from sqlalchemy import select
 
 if TYPE_CHECKING:
     from airflow.sdk import DAG
@@ -29,8 +33,8 @@ class _Listener:
         self.error = error
 
 
-def test_dag(dag: DAG, watch: Watch) -> None:
-    """Run a DAG in this process.
+def test_dag(dag: DAG, watch: Watch) -> Any:
+    """Run a DAG of one task in this process, and return what the task returned.
 
     :raises Exception: a task failed.
     """
@@ -50,6 +54,16 @@ def test_dag(dag: DAG, watch: Watch) -> None:
         raise listener.error
     if (state := str(getattr(run.state, "value", run.state))) != "success":
         raise TaskFailedError(str(listener.error or f"the DAG run ended as {state}"))
+    return _returned(dag.dag_id)
+
+
+def _returned(dag_id: str) -> Any:
+    of_dag = XComModel.dag_id == dag_id, XComModel.key == BaseXCom.XCOM_RETURN_KEY
+    with create_session() as session:
+        row: Any = session.scalars(select(XComModel).where(*of_dag)).first()
+    value = getattr(row, "value", None)
+    # The execution API in this process has stored JSON already.
+    return XComModel.deserialize_value(row) if isinstance(value, str) else value
 
 
 def _stop_at_kill(dag: DAG, watch: Watch) -> None:

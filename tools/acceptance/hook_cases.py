@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.prices import CATALOG
 from airflow_provider_webdata.hooks.operations.providers import FIND
 from airflow_provider_webdata.hooks.webdata import WebDataHook
+from tools.acceptance.content import ContentError, remark, require_text
 from tools.acceptance.run import Case, NotRunError
 
 if TYPE_CHECKING:
-    from tools.acceptance.run import Run
+    from tools.acceptance.content import ContentError, remark, require_text
+from tools.acceptance.run import Run
 
 PREFIX = "hook."
 FILE = b"<html><head><title>Level</title></head><body><h1>Level</h1><p>412 cm</p></body></html>"
+FILE_TEXT = "412 cm"
 # One credit for a page: basic proxies only, and no pages of PDFs.
 CHEAP: dict[str, Any] = {"proxy": "basic", "parsers": [], "maxAge": 0}
 SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}}, "required": ["title"]}
 QUERY = "river level"
+PRINT_PAGE = "console.log(await page.content())"
 
 REASONS = {
     "close": "sends no request",
@@ -84,10 +88,6 @@ def _first(items: Any) -> Any:
     return next(iter([*islice(items, 3)]), None)
 
 
-def _no_results(found: Any) -> str | None:
-    return None if found else "no results"
-
-
 @_case
 def _test_connection(run: Run) -> str | None:
     works, message = run.hook.test_connection()
@@ -123,29 +123,33 @@ def _threat_policy(run: Run) -> str | None:
 @_case
 def _search(run: Run) -> str | None:
     data = run.hook.search(query=QUERY, limit=1).data
-    return _no_results(data and data.web)
+    return remark(data and data.web)
 
 
 @_case
 def _scrape(run: Run) -> str | None:
-    run.hook.scrape(url=run.site.page, formats=["markdown"], **CHEAP)
+    require_text(run.site.text, run.hook.scrape(url=run.site.page, formats=["markdown"], **CHEAP).data)
     return None
 
 
 @_case
 def _get_scrape(run: Run) -> str | None:
-    run.hook.get_scrape(_scrape_id(run))
+    require_text(run.site.text, run.hook.get_scrape(_scrape_id(run)).data)
     return None
 
 
 @_case
 def _map(run: Run) -> str | None:
-    return _no_results(run.hook.map(url=run.site.root, limit=3).links)
+    links = run.hook.map(url=run.site.root, limit=3).links or []
+    require_listed(run, [link.url or "" for link in links])
+    return None
 
 
 @_case
 def _parse(run: Run) -> str | None:
-    run.hook.parse(io.BytesIO(FILE), "level.html", options={"formats": ["markdown"]})
+    require_text(
+        FILE_TEXT, run.hook.parse(io.BytesIO(FILE), "level.html", options={"formats": ["markdown"]}).data
+    )
     return None
 
 
@@ -173,7 +177,8 @@ def _job_status(run: Run) -> str | None:
 @_case
 def _iter_job_documents(run: Run) -> str | None:
     parts = run.hook.iter_job_documents("crawl", run.known("start_crawl", lambda answer: answer.id))
-    return _no_results([document for part in parts for document in part.documents])
+    require_text(run.site.text, [document for part in parts for document in part.documents])
+    return None
 
 
 @_case
@@ -210,7 +215,7 @@ def _search_developer(run: Run) -> str | None:
 
 @_case
 def _search_papers(run: Run) -> str | None:
-    return _no_results(run.hook.search_papers(query="rain", k=1).results)
+    return remark(run.hook.search_papers(query="rain", k=1).results)
 
 
 @_case
@@ -233,7 +238,7 @@ def _similar_papers(run: Run) -> str | None:
 
 @_case
 def _find_tools(run: Run) -> str | None:
-    return _no_results(_first(run.hook.find_tools(level="providers", limit=3)))
+    return remark(_first(run.hook.find_tools(level="providers", limit=3)))
 
 
 @_case
@@ -267,10 +272,11 @@ def _list_sessions(run: Run) -> str | None:
 
 @_case
 def _execute(run: Run) -> str | None:
-    code = {"code": "console.log(await page.title())", "language": "node", "timeout": 30}
-    failure = run.hook.execute(_session_id(run), code).failure()
-    if failure:
+    code = f'await page.goto("{run.site.page}")\n{PRINT_PAGE}'
+    ended = run.hook.execute(_session_id(run), {"code": code, "language": "node", "timeout": 30})
+    if failure := ended.failure():
         raise RuntimeError(failure)
+    require_text(run.site.text, ended)
     return None
 
 
@@ -282,7 +288,7 @@ def _close_session(run: Run) -> str | None:
 
 @_case
 def _replay(run: Run) -> str | None:
-    return _no_results(run.hook.replay(_session_id(run)))
+    return remark(run.hook.replay(_session_id(run)))
 
 
 @_case
@@ -294,10 +300,11 @@ def _replay_page(run: Run) -> str | None:
 
 @_case
 def _interact_with_scrape(run: Run) -> str | None:
-    code = {"code": "console.log(await page.title())", "language": "node", "timeout": 30}
-    failure = run.hook.interact_with_scrape(_scrape_id(run), code).failure()
-    if failure:
+    code = {"code": PRINT_PAGE, "language": "node", "timeout": 30}
+    ended = run.hook.interact_with_scrape(_scrape_id(run), code)
+    if failure := ended.failure():
         raise RuntimeError(failure)
+    require_text(run.site.text, ended)
     return None
 
 
@@ -355,13 +362,15 @@ def _get_monitor_check(run: Run) -> str | None:
 
 @_case
 def _iter_monitor_check_pages(run: Run) -> str | None:
-    return _no_results(_first(run.hook.iter_monitor_check_pages(_monitor_id(run), _check_id(run))))
+    require_read(run, _first(run.hook.iter_monitor_check_pages(_monitor_id(run), _check_id(run))))
+    return None
 
 
 @_case
 def _changed_pages(run: Run) -> str | None:
     event = {"monitor_id": _monitor_id(run), "check_id": _check_id(run)}
-    return _no_results(_first(run.hook.changed_pages(event)))
+    require_read(run, _first(run.hook.changed_pages(event)))
+    return None
 
 
 @_case
@@ -399,6 +408,29 @@ def monitor(run: Run, name: str) -> dict[str, Any]:
         "schedule": {"cron": "0 3 * * 0", "timezone": "UTC"},
         "targets": [target],
     }
+
+
+def require_listed(run: Run, urls: list[str]) -> None:
+    """Require the URL of a page of the site in a map, with or without its last slash.
+
+    :raises ContentError: it is not there.
+    :raises NotRunError: the server lists only sitemaps, and the site has none.
+    """
+    if not urls and run.watch.server.is_self_hosted:
+        raise NotRunError("needs a site with a sitemap, because a self-hosted server has no other index")
+    pages = run.site.urls
+    if not {url.rstrip("/") for url in urls} & {url.rstrip("/") for url in pages}:
+        raise ContentError(f"the map lists none of the pages {', '.join(pages)}")
+
+
+def require_read(run: Run, page: Any) -> None:
+    """Require that a check read a page.
+
+    :raises ContentError: it did not.
+    """
+    found = page if isinstance(page, Mapping) or page is None else page.to_wire()
+    if not found or found.get("status") == "error" or (found.get("statusCode") or 200) >= 400:
+        raise ContentError(f"the check did not read {run.site.page}: {found and found.get('error')}")
 
 
 def _scrape_id(run: Run) -> str:

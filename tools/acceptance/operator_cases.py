@@ -37,8 +37,19 @@ from airflow_provider_webdata.options import Changes
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.sensors.monitor import WebDataMonitorCheckSensor
 from airflow_provider_webdata.sensors.webhook import WebDataWebhookSensor
+from tools.acceptance.content import ContentError, remark, require_text
 from tools.acceptance.dag_test import test_dag
-from tools.acceptance.hook_cases import CHEAP, FILE, QUERY, SCHEMA, monitor
+from tools.acceptance.hook_cases import (
+    CHEAP,
+    FILE,
+    FILE_TEXT,
+    PRINT_PAGE,
+    QUERY,
+    SCHEMA,
+    monitor,
+    require_listed,
+    require_read,
+)
 from tools.acceptance.run import PATIENCE, Case
 from tools.metadata import modules_of
 
@@ -51,6 +62,7 @@ REASONS = {"WebDataToTableOperator": "calls no server: it loads a file into a da
 _KEY = "acceptance"
 _PAGE = {"proxy": "basic", "parsers": [], "max_age": 0, "formats": ["markdown"]}
 _cases: dict[str, Case] = {}
+_Judge = Callable[["Run", Any], str | None]
 
 
 def operators() -> list[str]:
@@ -99,20 +111,28 @@ dag = current_dag()
 """
 
 
-def _case(operator: type[BaseOperator]) -> Callable[[Callable[[Run], dict[str, Any]]], None]:
-    """Register a function that returns the arguments of an operator."""
+def _case(
+    operator: type[BaseOperator], judge: _Judge | None = None
+) -> Callable[[Callable[[Run], dict[str, Any]]], None]:
+    """Register a function that returns the arguments of an operator.
+
+    :param judge: returns a remark about what the task returned, or raises a `ContentError`.
+    """
 
     def register(arguments: Callable[[Run], dict[str, Any]]) -> None:
         name = operator.__name__
-        _cases[name] = Case(name, partial(_perform, operator=operator, arguments=arguments))
+        _cases[name] = Case(name, partial(_perform, operator=operator, arguments=arguments, judge=judge))
 
     return register
 
 
 def _perform(
-    run: Run, operator: type[BaseOperator], arguments: Callable[[Run], dict[str, Any]]
+    run: Run,
+    operator: type[BaseOperator],
+    arguments: Callable[[Run], dict[str, Any]],
+    judge: _Judge | None,
 ) -> str | None:
-    """Run a DAG with one task, and raise the task's error."""
+    """Run a DAG with one task, raise the task's error, and judge its result."""
     global _current
     given = arguments(run)
     dag_id = f"{run.name}-{operator.__name__}"
@@ -123,43 +143,68 @@ def _perform(
         return dag
 
     _current = build
-    test_dag(build(), run.watch)
-    return None
+    returned = test_dag(build(), run.watch)
+    return judge(run, returned) if judge else None
 
 
-@_case(WebDataSearchOperator)
+def _has_text(run: Run, returned: Any) -> None:
+    require_text(run.site.text, returned)
+
+
+def _files_have_text(names: str) -> _Judge:
+    return lambda run, _: require_text(run.site.text, [*run.folder.glob(names)])
+
+
+def _found(_: Run, returned: Any) -> str | None:
+    return remark(returned)
+
+
+def _lists_page(run: Run, returned: Any) -> None:
+    require_listed(run, returned)
+
+
+def _read_page(run: Run, returned: Any) -> None:
+    require_read(run, next(iter(returned["pages"]), None))
+
+
+def _has_data(_: Run, returned: Any) -> None:
+    if not returned["data"].get("title"):
+        raise ContentError("the data lacks the title of the page")
+
+
+@_case(WebDataSearchOperator, _found)
 def _search(run: Run) -> dict[str, Any]:
-    return {"query": QUERY, "limit": 1}
+    return {"query": QUERY, "limit": 1, "returns": "web"}
 
 
-@_case(WebDataBatchSearchOperator)
+@_case(WebDataBatchSearchOperator, lambda _, returned: remark(returned["count"]))
 def _batch_search(run: Run) -> dict[str, Any]:
     return {"queries": [QUERY], "limit": 1, "save_to": str(run.folder / "searches.jsonl")}
 
 
-@_case(WebDataScrapeOperator)
+@_case(WebDataScrapeOperator, _has_text)
 def _scrape(run: Run) -> dict[str, Any]:
     return {"url": run.site.page, **_PAGE}
 
 
-@_case(WebDataMapOperator)
+@_case(WebDataMapOperator, _lists_page)
 def _map(run: Run) -> dict[str, Any]:
-    return {"url": run.site.root, "limit": 3}
+    return {"url": run.site.root, "limit": 3, "returns": "urls"}
 
 
-@_case(WebDataParseOperator)
+@_case(WebDataParseOperator, lambda _, returned: require_text(FILE_TEXT, returned))
 def _parse(run: Run) -> dict[str, Any]:
     path = run.folder / "level.html"
     path.write_bytes(FILE)
     return {"file": str(path), "formats": ["markdown"]}
 
 
-@_case(WebDataBatchScrapeOperator)
+@_case(WebDataBatchScrapeOperator, _files_have_text("batch.jsonl"))
 def _batch_scrape(run: Run) -> dict[str, Any]:
-    return {"urls": run.site.urls, **_wait(run), **_PAGE}
+    return {"urls": run.site.urls, **_wait(run), **_PAGE, "save_to": str(run.folder / "batch.jsonl")}
 
 
-@_case(WebDataCrawlOperator)
+@_case(WebDataCrawlOperator, _files_have_text("crawl.jsonl"))
 def _crawl(run: Run) -> dict[str, Any]:
     options = {"formats": ["markdown"], **CHEAP}
     return {
@@ -172,7 +217,7 @@ def _crawl(run: Run) -> dict[str, Any]:
     }
 
 
-@_case(WebDataIncrementalCrawlOperator)
+@_case(WebDataIncrementalCrawlOperator, _files_have_text("incremental-*.jsonl"))
 def _incremental_crawl(run: Run) -> dict[str, Any]:
     return {
         "url": run.site.root,
@@ -180,6 +225,7 @@ def _incremental_crawl(run: Run) -> dict[str, Any]:
         "changes": Changes(str(run.folder / "seen")),
         "map_options": {"limit": 2},
         "sitemap_url": "",
+        "save_to": str(run.folder / "incremental-*.jsonl"),
         **_wait(run),
         **_PAGE,
     }
@@ -205,7 +251,7 @@ def _credit_usage(run: Run) -> dict[str, Any]:
     return {"min_remaining": 1}
 
 
-@_case(WebDataProviderOperator)
+@_case(WebDataProviderOperator, _found)
 def _provider(run: Run) -> dict[str, Any]:
     return {"provider": CATALOG, "capability": FIND, "options": {"limit": 1}}
 
@@ -225,7 +271,7 @@ def _run_monitor(run: Run) -> dict[str, Any]:
     return {"monitor_id": _monitor_id(run)}
 
 
-@_case(WebDataMonitorCheckSensor)
+@_case(WebDataMonitorCheckSensor, _read_page)
 def _check_sensor(run: Run) -> dict[str, Any]:
     check_id = run.known("run_monitor", lambda answer: answer.id or (answer.data and answer.data.id))
     return {
@@ -247,13 +293,13 @@ def _delete_monitor(run: Run) -> dict[str, Any]:
     return {"monitor_id": _monitor_id(run), "ignore_missing": False}
 
 
-@_case(WebDataInteractOperator)
+@_case(WebDataInteractOperator, _has_text)
 def _interact(run: Run) -> dict[str, Any]:
-    steps = [f'await page.goto("{run.site.page}")', "console.log(await page.title())"]
+    steps = [f'await page.goto("{run.site.page}")', PRINT_PAGE]
     return {"steps": steps, "language": "node", "ttl": 60}
 
 
-@_case(WebDataAgentOperator)
+@_case(WebDataAgentOperator, _has_data)
 def _agent(run: Run) -> dict[str, Any]:
     return {
         "prompt": "What is the title of the page?",

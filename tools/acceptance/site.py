@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import secrets
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-MARK = "The river stood at 412 cm this morning."
 _LINKS = '<ul><li><a href="/level">The level</a></li><li><a href="/bridge">The bridge</a></li></ul>'
 _PAGES = {
-    "/": ("River watch", f"<p>{MARK}</p>{_LINKS}"),
-    "/level": ("The level", f"<p>{MARK}</p><p>It rises by a hand a day.</p>"),
+    "/": ("River watch", f"<p>{{text}}</p>{_LINKS}"),
+    "/level": ("The level", "<p>{text}</p><p>It rises by a hand a day.</p>"),
     "/bridge": ("The bridge", "<p>The bridge is open. Its deck is 620 cm above the bed.</p>"),
 }
 
@@ -23,10 +23,12 @@ class Site:
 
     :param root: URL of its first page, which links to others.
     :param page: URL of one page.
+    :param text: a text of both pages.
     """
 
     root: str
     page: str
+    text: str
 
     @property
     def urls(self) -> list[str]:
@@ -34,10 +36,19 @@ class Site:
         return list(dict.fromkeys((self.page, self.root)))
 
 
-PUBLIC = Site("https://www.iana.org/help/example-domains", "https://example.com/")
+PUBLIC = Site("https://www.iana.org/help/example-domains", "https://example.com/", "Example Domain")
+
+
+class _Site(ThreadingHTTPServer):
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Pages)
+        # Another text in each run, so that no cache and no other server has it.
+        self.text = f"The gauge of the river has the number {secrets.token_hex(4)}."
 
 
 class _Pages(BaseHTTPRequestHandler):
+    server: _Site
+
     def do_GET(self) -> None:
         origin = f"http://{self.headers.get('Host', '')}"
         path = self.path.partition("?")[0]
@@ -51,6 +62,7 @@ class _Pages(BaseHTTPRequestHandler):
             )
         elif path in _PAGES:
             title, body = _PAGES[path]
+            body = body.replace("{text}", self.server.text)
             self._send(
                 "text/html; charset=utf-8",
                 f'<!doctype html><html lang="en"><head><title>{title}</title></head>'
@@ -77,12 +89,12 @@ class _Pages(BaseHTTPRequestHandler):
 @contextmanager
 def local_site() -> Iterator[Site]:
     """Serve a site of three pages on a free port of the loopback address."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Pages) as server:
+    with _Site() as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         try:
             root = f"http://127.0.0.1:{server.server_port}"
-            yield Site(f"{root}/", f"{root}/level")
+            yield Site(f"{root}/", f"{root}/level", server.text)
         finally:
             server.shutdown()
             thread.join()

@@ -107,7 +107,8 @@ def instance_name(instance: Sequence[str | int | None], moment: datetime | None)
     It begins with the time of the run, so that names sort by run. No two instances share a name. It has at most 120
     characters, which are ASCII letters, digits, `-`, and `_`.
 
-    :param instance: DAG id, run id, task id, map index, and parts that distinguish iterations; see `Attempt.instance`.
+    :param instance: DAG id with the environment, run id, task id, map index, and parts that distinguish iterations; see
+        `shared_identity`.
     :param moment: time of the run; None: its id is in the name.
     """
     dag_id, run_id, task_id, index, *region = instance

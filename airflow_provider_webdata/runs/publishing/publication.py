@@ -11,6 +11,7 @@ from airflow_provider_webdata.common.attempt import Attempt
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.logs import task_logger
 from airflow_provider_webdata.common.spelling import snake_case
+from airflow_provider_webdata.hooks.environment import shared_identity
 from airflow_provider_webdata.options import Changes, Quality
 from airflow_provider_webdata.results.assets import annotate_outlets
 from airflow_provider_webdata.results.columns import columns_of
@@ -233,7 +234,7 @@ class Publication:
 def _instance_path(path: str, context: Context) -> str:
     run = context.get("dag_run")
     moment = getattr(run, "logical_date", None) or getattr(run, "run_after", None)
-    return instance_path(path, Attempt(context).instance, moment)
+    return instance_path(path, shared_identity(Attempt(context)), moment)
 
 
 def _names_formats(task: Any) -> bool:

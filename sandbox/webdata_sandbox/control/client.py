@@ -83,7 +83,8 @@ class SandboxControl:
             ``language``, ``news`` (bool), ``status`` (HTTP), ``error`` (error code of its scrape),
             ``content_type``. Answers are ``json`` (any), ``answer``, ``highlights`` (text), ``screenshot``, ``audio``,
             ``video`` (a URL), ``branding``, ``product``, ``menu``, ``actions`` (mappings), and ``blocks`` (a list),
-            in the format of the document. None removes an answer.
+            in the format of the document. None removes an answer. Answers of an uploaded file have the URL
+            ``file:///`` and its name.
         """
         self._call("PUT", "/pages", {"url": url, **({"html": html} if html is not None else {}), **page})
 
@@ -137,8 +138,8 @@ class SandboxControl:
 
         :param kind: ``status``, ``delay``, ``drop``, ``drop_after_work``, ``truncate``, ``garbage``, ``html``,
             ``rate_limit``, ``fail_check``, ``fail_extract``, ``fail_agent``, ``fail_crawl``, ``fail_batch_scrape``,
-            ``fail_provider`` (``path``: its ``provider/capability``), ``lose_delivery``, ``late_delivery``, or
-            ``lose_answer``.
+            ``fail_provider`` (``path``: its ``provider/capability``), ``hang``, ``lose_page`` (``path``: the URL of a
+            page of a job), ``lose_delivery``, ``late_delivery``, or ``lose_answer``.
         :param method: affect only calls with this method.
         :param path: affect only calls (or deliveries) whose path matches this regular expression from the start.
         :param times: number of occurrences; None for no limit.

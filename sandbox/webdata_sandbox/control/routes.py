@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import HTMLResponse, JSONResponse
 from starlette.routing import Route
 
-from webdata_sandbox.engine.canned import KINDS
+from webdata_sandbox.engine.canned import FILES, KINDS
 from webdata_sandbox.engine.page import compose
 from webdata_sandbox.reference.rules import check
 from webdata_sandbox.reference.urls import canonical
@@ -84,7 +84,7 @@ class _Control:
         if body.keys() - {"url"} or not answers:
             page = compose(**body)
             self._sandbox.web.put(page)
-        elif self._sandbox.web.get(url) is None:
+        elif not url.startswith(FILES) and self._sandbox.web.get(url) is None:
             raise ValueError(f"page {url} does not exist; pass html or markdown to create it")
         self._sandbox.canned.put(url, answers)
         return {"url": canonical(url)}

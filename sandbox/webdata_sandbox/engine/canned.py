@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from .page import Page
 
 _FILE = "https://files.example/"
+FILES = "file:///"
+"""Beginning of the addresses of uploaded files."""
 
 
 @dataclass(frozen=True)
@@ -88,17 +90,18 @@ class CannedAnswers:
         """Remove all answers of a page."""
         self._store.delete("canned", canonical(url))
 
-    def meet(self, options: Json, page: Page) -> Json:
-        """Return the answers of a page that the options require.
+    def meet(self, options: Json, page: Page, address: str) -> Json:
+        """Return the answers of a page or a file that the options require.
 
+        :param address: its URL, or :func:`address_of_file`.
         :raises UnsupportedHereError: an answer is not set; the error explains how to set it.
         """
-        canned = self.get(page.url)
+        canned = self.get(address)
         found: Json = {}
         for kind in needed(options, page):
-            found[kind] = self._media.link(page.url, kind) or canned.get(kind)
+            found[kind] = self._media.link(address, kind) or canned.get(kind)
             if found[kind] is None:
-                raise _refusal(kind, page.url)
+                raise _refusal(kind, address)
         return found
 
     def refuse_unknown(self, options: Json, url: str) -> None:
@@ -113,6 +116,11 @@ class CannedAnswers:
         for kind in needed(options):
             if kind not in known:
                 raise _refusal(kind, url)
+
+
+def address_of_file(name: str) -> str:
+    """Return the address under which an uploaded file has answers, such as ``file:///report.pdf``."""
+    return FILES + name
 
 
 def _refusal(kind: str, url: str) -> UnsupportedHereError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from webdata_sandbox.reference.scrape_options import (
@@ -46,10 +47,12 @@ _DATA_IMAGE = re.compile(r"!\[([^\]]*)\]\(data:image/[^)]*\)")
 def produce(page: Page, options: Json, sections: list[str], canned: Json) -> Json:
     """Generate the requested formats of a page, with a ``warning`` about substitutes for a language model.
 
-    :param sections: the pages of a PDF.
+    :param sections: the pages of a PDF to read.
     :param canned: the page's canned answers; they take precedence.
     """
     document = _from_markup(page, options, sections)
+    if sections:
+        page = replace(page, markdown=PAGE_BREAK.join(sections))
     notes: list[str] = []
     for item in options.get("formats", []):
         name = type_of(item)

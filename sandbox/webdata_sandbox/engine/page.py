@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit, urlunsplit
 
 from webdata_sandbox.reference.timestamps import from_iso
-from webdata_sandbox.reference.urls import canonical, host_of
+from webdata_sandbox.reference.urls import canonical, host_of, with_scheme
 
 from . import html as markup
 
@@ -38,7 +39,8 @@ class Page:
     """One page, as its site serves it.
 
     ``markdown`` is set for PDFs, which exist only as text, and for pages that were created from markdown.
-    ``error`` is the code with which a scrape of the page fails.
+    ``error`` is the code with which a scrape of the page fails. ``slash``: its address ends with a slash, which the
+    canonical ``url`` lacks.
     """
 
     url: str
@@ -47,6 +49,13 @@ class Page:
     status: int = 200
     content_type: str = "text/html"
     error: str | None = None
+    slash: bool = False
+
+    @property
+    def address(self) -> str:
+        """The URL by which its site knows the page."""
+        parts = urlsplit(self.url)
+        return urlunsplit(parts._replace(path=f"{parts.path}/")) if self.slash else self.url
 
     @cached_property
     def tree(self) -> HtmlElement:
@@ -83,8 +92,14 @@ class Page:
     @cached_property
     def body_text(self) -> str:
         """The visible text of the main part of the page."""
+        # An uploaded PDF has no markup.
+        return markup.text(self.main) if self.html or self.markdown is None else self.markdown
+
+    @property
+    def main(self) -> HtmlElement:
+        """The main part of the document."""
         body = next(self.tree.iter("body"))
-        return markup.text(next(body.iter("main"), body))
+        return next(body.iter("main"), body)
 
     @cached_property
     def published(self) -> datetime | None:
@@ -192,6 +207,9 @@ def compose(
             f'<html lang="{escape(language)}"><head><title>{escape(title or url)}</title>{head}</head>'
             f"<body><main>{body}</main></body></html>"
         )
-    page = Page(canonical(url), html, markdown, status, content_type, error)
+    path = urlsplit(with_scheme(url)).path
+    page = Page(
+        canonical(url), html, markdown, status, content_type, error, len(path) > 1 and path.endswith("/")
+    )
     _ = page.published  # raises for an invalid time now, not in a later search
     return page

@@ -20,13 +20,17 @@ class ScrapeStore:
     def __init__(self, store: Store, web: Web, scraper: Scraper) -> None:
         self._store, self._web, self._scraper = store, web, scraper
 
-    def scrape(self, url: str, options: Json) -> Scraped:
+    def scrape(self, url: str, options: Json, *, waited_ms: int = 0) -> Scraped:
         """Scrape a page and store the result.
 
+        :param waited_ms: how long the page waited for other pages, for its metadata.
         :raises PageError: the page cannot be scraped.
         :raises ServiceError: the options are unsupported for this page.
         """
         scraped = self._scraper.scrape(url, options)
+        if waited_ms:
+            waited = {"concurrencyLimited": True, "concurrencyQueueDurationMs": waited_ms}
+            scraped.document["metadata"].update(waited)
         # A comparison with the previous scrape cannot be regenerated.
         reproducible = self._web.generates(url) and "changeTracking" not in format_names(options)
         record = {"url": url, "options": options, "document": None if reproducible else scraped.document}

@@ -13,7 +13,7 @@ from webdata_sandbox.reference.prices import page_cost
 from webdata_sandbox.reference.profiles import NO_SITE
 from webdata_sandbox.reference.scrape_options import format_options, pdf_parser
 from webdata_sandbox.reference.timestamps import iso
-from webdata_sandbox.reference.urls import canonical, is_address
+from webdata_sandbox.reference.urls import canonical, host_of, is_address, is_private
 
 from .abilities import lacking, lacks_json, omitted, within
 from .change_tracking import ChangeTracker
@@ -89,7 +89,7 @@ class Scraper:
             enhanced_free=self._quirks.on("enhanced-free"),
         )
         scrape_id = str(uuid.uuid4())
-        required = self._canned.meet(options, page)
+        required = self._canned.meet(options, page, page.url)
         document = {**produce(page, options, sections[:wanted], self._canned.get(page.url)), **required}
         if without_json:
             document["json"] = None
@@ -152,9 +152,12 @@ class Scraper:
         return page, None
 
     def _fetch(self, url: str, requested: str) -> Page:
-        page = self._web.get(url)
+        page, host = self._web.get(url), host_of(url)
+        if is_private(host) and self._quirks.on("private-refused"):
+            raise PageError(NO_SITE.code, NO_SITE.text)
+        if page is not None and page.slash and self._settings.profile.exact_slashes:
+            page = page if urlsplit(requested).path.endswith("/") else None
         if page is None:
-            host = urlsplit(url).hostname or ""
             if not self._web.knows_host(host):
                 return self._unserved(requested, host)
             html = "<html><head><title>404 Not Found</title></head><body><h1>Not Found</h1></body></html>"

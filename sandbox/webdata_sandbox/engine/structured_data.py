@@ -1,7 +1,7 @@
 """Structured data that pages state themselves, mapped to a JSON Schema.
 
 The service uses a language model. This substitute fills only properties with the names of what a page states: its URL,
-title, description, language, meta tags, and JSON-LD.
+title, description, language, meta tags, JSON-LD, and labels in its text, such as ``Price: 12``.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from jsonschema import Draft202012Validator
 from referencing import Registry
 from referencing.exceptions import Unresolvable
 
+from .html import to_markdown
 from .json_ld import json_ld
 from .samples import resolved, sample
 
@@ -32,13 +33,21 @@ SAMPLED = (
     "To set the page's answer, call set_page(json=...)."
 )
 
-_NUMBER = re.compile(r"-?\d{1,15}(\.\d{1,15})?")
+_NUMBER = re.compile(r"(?:[^\w\s-]\s?)?(-?\d{1,15}(?:\.\d{1,15})?)(?:\s?[^\w\s]|\s\w{1,4})?")
+"""A number, optionally with a currency or a unit."""
+_TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
+_LABELLED = re.compile(r"(?m)^[ \t*#>|-]*(\w[\w /-]{0,40}?)[*_]{0,2}:[*_]{0,2}[ \t]+(\S.{0,200})$")
 
 
 def stated(page: Page) -> Json:
-    """Return the properties that a page states, by name."""
-    known: Json = {name: values[0] for name, values in page.meta.items()}
-    known.update(url=page.url, title=page.title, description=page.description, language=page.language)
+    """Return the properties that a page states, by name. Labels in its text have names without blanks and case."""
+    text = page.markdown if page.markdown is not None else to_markdown(page.main, page.url)
+    known: Json = {}
+    for label, value in _LABELLED.findall(text.replace("\f", "\n")):  # form feeds separate the pages of a PDF
+        known.setdefault(_plain(label), value.strip(" *_|"))
+    known.update({name: values[0] for name, values in page.meta.items()})
+    own = {"url": page.url, "title": page.title, "description": page.description, "language": page.language}
+    known.update({name: value for name, value in own.items() if value})
     linked = json_ld(page)
     if isinstance(linked, dict):
         offers = linked.get("offers")
@@ -46,6 +55,10 @@ def stated(page: Page) -> Json:
         # The price of a product is that of its first offer.
         known.update({**(offer if isinstance(offer, dict) else {}), **linked})
     return known
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]", "", name).lower()
 
 
 def extraction(page: Page, schema: Json | None) -> Any:
@@ -56,7 +69,7 @@ def extraction(page: Page, schema: Json | None) -> Any:
     if linked is not None:
         return linked
     known = stated(page)
-    return {name: known[name] for name in ("url", "title", "description") if known[name]}
+    return {name: known[name] for name in ("url", "title", "description") if name in known}
 
 
 def json_format(page: Page, schema: Json | None) -> tuple[Any, str | None]:
@@ -94,58 +107,81 @@ def _complete(value: Any, part: Any, root: Json, path: str) -> Iterator[str]:
 def gather(schema: Json | None, known: list[Json]) -> tuple[Any, dict[str, list[str]]]:
     """Return the pages' data for a schema, and the URLs of each property's source pages.
 
+    Stated values need not satisfy the schema, like those of a language model.
+
     :param schema: a JSON Schema of an object, or of an array with an object for each page. Without a schema, the data
         is the URL, title, and description of each page.
     :param known: the result of :func:`stated` for each page.
     """
     if not schema or not (schema.get("properties") or schema.get("type") == "array"):
-        rows = [{name: page[name] for name in ("url", "title", "description")} for page in known]
-        return {"pages": rows}, {"pages": [page["url"] for page in known]}
+        rows = [{name: page.get(name, "") for name in ("url", "title", "description")} for page in known]
+        return {"pages": rows}, {"pages": [page.get("url", "") for page in known]}
     if schema.get("type") == "array":
-        return _rows(schema.get("items", {}), schema, known), {"": [page["url"] for page in known]}
+        return _rows(schema.get("items", {}), schema, known), {"": [page.get("url", "") for page in known]}
     data: Json = {}
     sources: dict[str, list[str]] = {}
     for name, part in schema["properties"].items():
-        wanted = resolved(part, schema)
-        values = ((page, _read(page[name], part, schema)) for page in known if name in page)
-        page, value = next(((page, value) for page, value in values if _fits(value, wanted)), (None, None))
+        page = next((page for page in known if _states(page, name)), None)
         if page is not None:
-            data[name], sources[name] = value, [page["url"]]
-        elif wanted.get("type") == "array":
-            rows = _rows(wanted.get("items", {}), schema, known)
-            if rows:
-                data[name], sources[name] = rows, [page["url"] for page in known]
+            data[name], sources[name] = _read(page, name, part, schema), [page.get("url", "")]
+        elif rows := _rows(_shape(part, schema).get("items", {}), schema, known):
+            data[name], sources[name] = rows, [page.get("url", "") for page in known]
     return data, sources
 
 
 def _rows(part: Any, root: Json, known: list[Json]) -> list[Json]:
-    properties = resolved(part, root).get("properties", {})
+    properties = _shape(part, root).get("properties", {})
     picked = (
-        {
-            name: value
-            for name, wanted in properties.items()
-            if name in page and _fits(value := _read(page[name], wanted, root), resolved(wanted, root))
-        }
+        {name: _read(page, name, wanted, root) for name, wanted in properties.items() if _states(page, name)}
         for page in known
     )
     return [row for row in picked if row]
 
 
-def _read(value: Any, part: Any, root: Json) -> Any:
-    """Return a stated value with numbers in place of texts, where the schema has numbers: meta tags have only texts."""
+def _states(page: Json, name: str) -> bool:
+    return name in page or _plain(name) in page
+
+
+def _read(page: Json, name: str, part: Any, root: Json) -> Any:
+    return _typed(page[name] if name in page else page[_plain(name)], part, root)
+
+
+def _shape(part: Any, root: Json) -> Json:
+    """Return a part of a schema with the first alternative that is not null."""
     schema = resolved(part, root)
-    properties = schema.get("properties")
-    if isinstance(value, dict) and isinstance(properties, dict):
-        return {name: _read(inner, properties.get(name), root) for name, inner in value.items()}
+    for name in ("anyOf", "oneOf"):
+        options = [resolved(option, root) for option in schema.get(name, ())]
+        schema = {**schema, **next((option for option in options if option.get("type") != "null"), {})}
+    return schema
+
+
+def _typed(value: Any, part: Any, root: Json) -> Any:
+    """Return a stated value with numbers and booleans in place of texts, where the schema has their types.
+
+    Meta tags and labels have only texts.
+    """
+    schema = _shape(part, root)
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        return {name: _typed(inner, properties.get(name), root) for name, inner in value.items()}
     if isinstance(value, list):
-        return [_read(item, schema.get("items"), root) for item in value]
-    if not isinstance(value, str) or not _NUMBER.fullmatch(value) or _fits(value, schema):
+        return [_typed(item, schema.get("items"), root) for item in value]
+    kinds = schema.get("type")
+    kinds = set(kinds if isinstance(kinds, list) else [kinds])
+    if not isinstance(value, str) or "string" in kinds:
         return value
-    number = float(value) if "." in value else int(value)
-    return number if _fits(number, schema) else value
+    if "boolean" in kinds and value.lower() in _TRUTHS:
+        return _TRUTHS[value.lower()]
+    number = _NUMBER.fullmatch(value) if kinds & {"integer", "number"} else None
+    if number is None:
+        return value
+    return float(number[1]) if "." in number[1] else int(number[1])
 
 
-def _fits(value: Any, schema: Json) -> bool:
+def is_valid(schema: Json | None, value: Any) -> bool:
+    """Return whether a value satisfies a schema."""
+    if schema is None:
+        return True
     # The empty registry prevents fetching remote references; they do not resolve.
     validator = Draft202012Validator(schema, registry=Registry())
     try:

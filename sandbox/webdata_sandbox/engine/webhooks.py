@@ -10,6 +10,8 @@ import uuid
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from webdata_sandbox.reference.urls import host_of, is_private
+
 if TYPE_CHECKING:
     import httpx
 
@@ -61,6 +63,8 @@ class Webhooks:
         """
         subscribed = webhook.get("events")
         if subscribed and event not in subscribed and event.partition(".")[2] not in subscribed:
+            return
+        if self._quirks.on("private-refused") and is_private(host_of(webhook["url"])):
             return
         delivery_id = str(uuid.uuid4())
         envelope: Json = {

@@ -18,6 +18,7 @@ from urllib.parse import unquote
 from webdata_sandbox.operations.call import Call, Reply, Upload
 from webdata_sandbox.operations.validation import valid
 from webdata_sandbox.reference.errors import ServerEndError, ServiceError
+from webdata_sandbox.reference.profiles import NO_OBJECT, UNREADABLE
 
 from .rate_limits import WINDOW, rate_limit_error
 from .request import Request, parse_body
@@ -42,6 +43,8 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 PROXY_PAGE = b"<html>\r\n<head><title>502 Bad Gateway</title></head>\r\n<body>Bad Gateway</body></html>\r\n"
+UPSTREAM = "https://upstream.invalid"
+"""Origin of links in responses that a gateway passes on."""
 GARBAGE = b"<<< this is not JSON >>>"
 _UUID = re.compile(r"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}")
 
@@ -119,6 +122,8 @@ class Dispatcher:
             return
         record["status"] = reply.status
         apply_quirks(reply, self._core.quirks)
+        if self._profile.relays:
+            reply.headers.clear()
         # Log first: the line must exist when the client receives the response.
         _log(request, reply.status, started)
         compress = self._core.settings.compress and request.accepts_gzip
@@ -139,6 +144,9 @@ class Dispatcher:
             else:
                 broken = fault
         if broken is not None:
+            if broken.kind == "hang":
+                await request.wait_for_disconnect()
+                raise _DroppedError
             early = self._fault_reply(broken)
             if early is not None:
                 return early
@@ -194,16 +202,25 @@ class Dispatcher:
         return None
 
     async def _handle(self, request: Request, raw: bytes | None, body: Any, readable: bool) -> Reply:
+        self._media.origin = request.origin
         endpoint, params = self._match(request)
         lack = self._profile.lack(request.method, request.path)
+        if self._profile.relays:
+            if lack is not None:
+                return _failed(lack.failure, request)
+            if not isinstance(body, dict):
+                return _failed(NO_OBJECT if readable else UNREADABLE, request)
+            request = request.relayed(UPSTREAM)
         if endpoint is None:
             unknown = lack.failure if lack else self._profile.unknown_path
             if unknown is None:
                 raise ServiceError(404, "Not Found")
             return _failed(unknown, request)
-        if not endpoint.free_ids and any(not _UUID.fullmatch(value) for value in params.values()):
+        checks_ids = not endpoint.free_ids and not self._profile.relays
+        if checks_ids and any(not _UUID.fullmatch(value) for value in params.values()):
             raise ServiceError(400, "Invalid job ID format. Job ID must be a valid UUID.")
-        self._authenticate(request, endpoint)
+        if not self._profile.relays:
+            self._authenticate(request, endpoint)
         if self._profile.guarded:
             self._rate_limits.count(endpoint.rate_class)
         if raw is None:
@@ -218,7 +235,6 @@ class Dispatcher:
             return _failed(lack.failure, request)
         if not endpoint.own_latency:
             await asyncio.sleep(self._core.settings.latency_ms / 1000)
-        self._media.origin = request.origin
         call = Call(
             request.method,
             request.path,

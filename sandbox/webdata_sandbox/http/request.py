@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -27,6 +28,14 @@ class Request:
         self.query = {name: values[-1] for name, values in self.query_lists.items()}
         self.origin = f"{scope['scheme']}://{self.headers.get('host', 'localhost')}"
         self.accepts_gzip = "gzip" in self.headers.get("accept-encoding", "")
+
+    def relayed(self, origin: str) -> Request:
+        """Return the request as a gateway sends it to a service: without headers, and a GET without its query."""
+        relayed = copy(self)
+        relayed.origin, relayed.headers = origin, {}
+        if self.method == "GET":
+            relayed.query, relayed.query_lists = {}, {}
+        return relayed
 
     async def read(self) -> bytes | None:
         """Return the body, or None if it is larger than 10 MB."""
@@ -55,6 +64,10 @@ class Request:
         """
         cycle: Any = getattr(self._receive, "__self__", None)
         cycle.transport.close()  # sends the buffered data first
+        await self.wait_for_disconnect()
+
+    async def wait_for_disconnect(self) -> None:
+        """Wait until the connection is closed."""
         while (await self._receive())["type"] != "http.disconnect":
             pass
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import uuid
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from webdata_sandbox.engine.structured_data import gather, missing
+from webdata_sandbox.engine.structured_data import gather, is_valid
 from webdata_sandbox.reference.errors import ServiceError
 from webdata_sandbox.reference.timestamps import from_iso
 from webdata_sandbox.reference.urls import canonical, with_scheme
@@ -221,6 +221,6 @@ def _optional_fields(job: Json) -> Json:
     if job.get("message"):
         found["message"] = job["message"]
     if job["stop"]:
-        valid_so_far = not missing(request.get("schema"), job["partial"])
+        valid_so_far = is_valid(request.get("schema"), job["partial"])
         found.update(stopReason=job["stop"], partial=job["partial"], partialSchemaValid=valid_so_far)
     return found

@@ -180,7 +180,9 @@ class Crawl(PageJobs):
                 if url == canonical(job["request"]["url"]):
                     self.add_error(job, url, "CRAWL_DENIAL", "robots.txt forbids the start URL.")
             return
-        self.add(job, scope.key(url), {"url": url, "depth": depth, "external": position == ONE_HOP})
+        page = self._web.get(url) if self._settings.profile.exact_slashes else None
+        address = page.address if page else url
+        self.add(job, scope.key(url), {"url": address, "depth": depth, "external": position == ONE_HOP})
 
     def _is_first(self, job: Json, url: str) -> bool:
         name = f"{job['id']} {url}"

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from webdata_sandbox.engine.words import words
 from webdata_sandbox.reference.errors import ServiceError
 from webdata_sandbox.reference.urls import (
+    bare,
     base_domain,
     canonical,
     host_of,
@@ -69,8 +70,11 @@ class Map:
 
     def _links(self, body: Json) -> list[Json]:
         start = canonical(with_scheme(body["url"]))
-        addresses = dict.fromkeys(url for url in self._addresses(start, body) if _wanted(url, body))
-        links = [self._link(url) for url in addresses]
+        addresses = self._addresses(start, body)
+        if self._core.settings.profile.exact_slashes:
+            with_query = not body.get("ignoreQueryParameters", True)
+            addresses = (bare(url, query=with_query) for url in addresses)
+        links = [self._link(url) for url in dict.fromkeys(url for url in addresses if _wanted(url, body))]
         if body.get("search"):
             terms = set(words(body["search"]))
             links.sort(key=lambda link: -len(terms & set(words(" ".join(link.values())))))

@@ -107,7 +107,7 @@ class PageJobs(Jobs):
         try:
             job = self.find(call.params["id"])
         except ServiceError as error:
-            return Reply(error.status, {"error": error.text})  # without `success`
+            return Reply(error.status, {"error": error.body()["error"]})  # without `success`
         if job["status"] == "cancelled":
             return Reply(200, {"status": "cancelled"})
         if job["finishedAt"] is not None:
@@ -182,7 +182,8 @@ class PageJobs(Jobs):
         """
         job = self._store.get(self.kind, job_id)
         if job is None:
-            raise ServiceError(404, self.not_found)
+            failure = self._settings.profile.unknown_jobs.get(self.kind)
+            raise failure.error() if failure else ServiceError(404, self.not_found)
         if job["finishedAt"] is not None and from_iso(job["expiresAt"]) <= self._clock.datetime():
             raise ServiceError(404, "Job expired")
         return job
@@ -262,13 +263,15 @@ class PageJobs(Jobs):
         for page in pages:
             job["taken"] += 1
             job["closing"] = False
-            self._scrape_page(job, page)
+            if not self._core.faults.consume_page_loss(page["url"]):
+                self._scrape_page(job, page)
         self._core.credits.spend(job["spent"] - before)
 
     def _scrape_page(self, job: Json, page: Json) -> None:
         url = page["url"]
         try:
-            scraped = self._scrapes.scrape(url, job["options"])
+            waited_ms = self._waited_ms(job) if self._settings.profile.more_metadata else 0
+            scraped = self._scrapes.scrape(url, job["options"], waited_ms=waited_ms)
         except PageError as error:
             self._fail_page(job, url, error.code, str(error), error.credits)
             return
@@ -281,6 +284,11 @@ class PageJobs(Jobs):
         self._store.put(f"{self.kind}-result", scraped.id, row, parent=job["id"])
         self._notify(job, "page", scraped.document)
         self.follow(job, page)
+
+    def _waited_ms(self, job: Json) -> int:
+        """Return how long a page waited for others: 0 if it is one of the first that are scraped concurrently."""
+        turns: int = (job["taken"] - 1) // self.width(job)
+        return turns and max(1, round(turns * self._settings.page_seconds * 1000))
 
     def _fail_page(self, job: Json, url: str, code: str | None, text: str, credits: int) -> None:
         job["failed"] += 1

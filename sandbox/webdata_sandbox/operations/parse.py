@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from webdata_sandbox.engine.abilities import lacking, within
 from webdata_sandbox.engine.admission import refuse_unsupported
+from webdata_sandbox.engine.canned import address_of_file
 from webdata_sandbox.engine.documents import KINDS, convert, kind_of
 from webdata_sandbox.engine.formats import PAGE_BREAK, produce
 from webdata_sandbox.reference.errors import ServiceError, UnsupportedHereError
@@ -28,6 +29,7 @@ from .endpoint import Endpoint
 from .validation import details_of, refuse_unknown_keys, valid_in_brief
 
 if TYPE_CHECKING:
+    from webdata_sandbox.engine.canned import CannedAnswers
     from webdata_sandbox.engine.page import Page
     from webdata_sandbox.reference.wire import Json
     from webdata_sandbox.state.core import Core
@@ -46,8 +48,8 @@ _NO_UPLOAD_FORMATS = frozenset({"screenshot", "branding", "changeTracking"})
 class Parse:
     """Handles ``POST /v2/parse``, and uploads of files to parse by reference."""
 
-    def __init__(self, core: Core, processing: Processing) -> None:
-        self._core, self._processing = core, processing
+    def __init__(self, core: Core, canned: CannedAnswers, processing: Processing) -> None:
+        self._core, self._canned, self._processing = core, canned, processing
         self._files: dict[str, Upload] = {}
 
     def endpoints(self) -> list[Endpoint]:
@@ -166,7 +168,9 @@ class Parse:
     def _answer(self, upload: Upload, options: Json, page: Page, sections: list[str]) -> Reply:
         parsed_pages = sections[: pdf_parser(options).get("maxPages")]
         cost = page_cost(options, pdf_pages=len(parsed_pages))
-        document = produce(page, options, parsed_pages, {})
+        address = address_of_file(upload.filename)
+        required = self._canned.meet(options, page, address)
+        document = {**produce(page, options, parsed_pages, self._canned.get(address)), **required}
         metadata: Json = {
             "title": page.title,
             "language": page.language,
@@ -217,8 +221,6 @@ def _refuse_page_options(options: Json) -> None:
 def _refuse_unsupported(kind: str, options: Json) -> None:
     if kind == "pdf" and pdf_parser(options).get("mode") == "ocr":
         raise UnsupportedHereError("recognize text in images (parser mode ocr)")
-    if kind == "pdf" and pdf_parser(options).get("blocks"):
-        raise UnsupportedHereError("detect the layout of a file (parser option blocks); omit blocks")
     about_pages = {name: value for name, value in options.items() if name != "parsers" or kind == "pdf"}
     refuse_unsupported(about_pages)
 

@@ -19,6 +19,7 @@ class ServiceError(Exception):
     :param details: the body's ``details``; None: omitted.
     :param headers: additional response headers.
     :param extra: additional fields of the body.
+    :param whole: the body, if it has another form.
     """
 
     def __init__(
@@ -30,6 +31,7 @@ class ServiceError(Exception):
         details: Any = None,
         headers: Mapping[str, str] | None = None,
         extra: Json | None = None,
+        whole: Json | None = None,
     ) -> None:
         super().__init__(text)
         self.status = status
@@ -38,9 +40,12 @@ class ServiceError(Exception):
         self.details = details
         self.headers = dict(headers or {})
         self.extra = extra or {}
+        self.whole = whole
 
     def body(self) -> Json:
         """Return the response body."""
+        if self.whole is not None:
+            return dict(self.whole)
         body: Json = {"success": False}
         if self.code is not None:
             body["code"] = self.code

@@ -35,7 +35,7 @@ class Failure:
 
     def error(self) -> ServiceError:
         """Return the failure as an error of an operation."""
-        return ServiceError(self.status, self.body["error"], code=self.body.get("code"))
+        return ServiceError(self.status, str(self.body["error"]), whole=self.body)
 
 
 def _failure(status: int, text: str = NO_DETAILS, code: str | None = None) -> Failure:
@@ -82,6 +82,8 @@ class Profile:
     """One kind of server.
 
     :param guarded: whether the server checks API keys and limits the rate of calls.
+    :param relays: whether the server is a gateway, which passes calls to the service with its own API key. It drops the
+        headers of requests and responses, and the query of each GET. The service's links have the service's host.
     :param bills: whether calls cost credits. Otherwise, costs of jobs are unknown (-1), and no call is refused for its
         cost.
     :param keys: whether a start stores its idempotency key. Otherwise, the key ends the server.
@@ -91,6 +93,8 @@ class Profile:
     :param feedback: whether the server stores feedback.
     :param caches: whether the server stores pages, for ``minAge`` and ``lockdown``.
     :param error_pages: whether a plain-http page that no site serves is a page with a placeholder instead of an error.
+    :param exact_slashes: whether a page whose address ends with a slash exists only there, and maps list all addresses
+        without their last slash and query.
     :param shared_jobs: whether the paths of crawls serve batch scrapes, and the reverse.
     :param lenient_batches: whether a batch scrape ignores invalid URLs by default.
     :param queue_seconds: default time until a job starts, in sandbox time.
@@ -102,7 +106,8 @@ class Profile:
     :param options: scrape options, formats, and proxies that the server cannot fulfill, by name.
     :param ignored: options without effect, and formats that the server omits with a warning.
     :param warnings: texts of these warnings, by name.
-    :param more_metadata: whether metadata of pages has the fields that the open-source server adds to their own.
+    :param more_metadata: whether metadata of pages has the fields that the open-source server adds to their own, and
+        says which pages of a job waited for others.
     :param deprecated: successor of each deprecated path, a regular expression.
     :param page_error_events: whether failed pages of a job send an event.
     :param waived: rules of the service that the server does not enforce, by the beginning of their text.
@@ -113,6 +118,7 @@ class Profile:
 
     name: str
     guarded: bool = True
+    relays: bool = False
     bills: bool = True
     keys: bool = True
     prompts: bool = True
@@ -121,6 +127,7 @@ class Profile:
     feedback: bool = True
     caches: bool = True
     error_pages: bool = False
+    exact_slashes: bool = False
     shared_jobs: bool = False
     lenient_batches: bool = True
     queue_seconds: float = 0.0
@@ -174,6 +181,7 @@ SELF_HOSTED = Profile(
     feedback=False,
     caches=False,
     error_pages=True,
+    exact_slashes=True,
     shared_jobs=True,
     lenient_batches=False,
     queue_seconds=1.0,
@@ -243,4 +251,34 @@ SELF_HOSTED = Profile(
     longest_timeout_ms=2**31 - 1,
     countries=COUNTRIES,
 )
-PROFILES = {profile.name: profile for profile in (HOSTED, SELF_HOSTED)}
+
+
+def _of_gateway(status: int, text: str, code: str, kind: str = "invalid_request_error") -> Failure:
+    return Failure(status, {"error": {"message": text, "type": kind, "code": code}})
+
+
+NO_OBJECT = _of_gateway(400, "Firecrawl request body must be a JSON object", "invalid_request_error")
+UNREADABLE = _of_gateway(500, "Internal server error", "server_error", "server_error")
+_UNKNOWN_JOB = _of_gateway(404, "Firecrawl job not found", "not_found")
+GATEWAY = Profile(
+    "gateway",
+    relays=True,
+    lacks=(
+        Lack("GET", r"/v2/crawl/(active|ongoing)", _UNKNOWN_JOB),
+        Lack("GET", r"(?!/v2/(crawl|batch/scrape)/[^/]+$).*", _of_gateway(404, "Not Found", "not_found")),
+        *(
+            Lack(
+                method,
+                rf"(?!/v2/({served})$).*",
+                _of_gateway(405, "Method Not Allowed", "invalid_request_error"),
+            )
+            for method, served in (
+                ("POST", "scrape|map|search|crawl|batch/scrape"),
+                ("DELETE", r"(crawl|batch/scrape)/[^/]+"),
+                ("PUT|PATCH", "never"),
+            )
+        ),
+    ),
+    unknown_jobs=dict.fromkeys(("crawl", "batch_scrape"), _UNKNOWN_JOB),
+)
+PROFILES = {profile.name: profile for profile in (HOSTED, SELF_HOSTED, GATEWAY)}

@@ -781,7 +781,7 @@ SELF_HOSTED_BODIES: dict[str, Schema] = {
     ),
     "extract": _changed(EXTRACT, scrapeOptions=_object(SELF_HOSTED_SCRAPE_OPTIONS)),
 }
-BODIES_BY_PROFILE = {"hosted": BODIES, "self-hosted": SELF_HOSTED_BODIES}
+BODIES_BY_PROFILE = {"hosted": BODIES, "gateway": BODIES, "self-hosted": SELF_HOSTED_BODIES}
 
 LIMITS = {
     "minimum": ("too_small", "minimum", True),

@@ -25,6 +25,16 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_private(host: str) -> bool:
+    """Return whether the host is this machine, or an address of a private network."""
+    if is_loopback(host):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_private
+    except ValueError:
+        return False
+
+
 def is_address(host: str) -> bool:
     """Return whether the host is an IP address."""
     try:
@@ -58,6 +68,12 @@ def canonical(url: str) -> str:
     parts = urlsplit(with_scheme(url))
     scheme = "https" if parts.scheme == "http" else parts.scheme.lower()
     return urlunsplit((scheme, parts.netloc.lower(), parts.path.rstrip("/") or "/", parts.query, ""))
+
+
+def bare(url: str, *, query: bool) -> str:
+    """Return the URL without its last slash, even that of the front page, and, unless ``query``, without its query."""
+    parts = urlsplit(url)
+    return urlunsplit(parts._replace(path=parts.path.rstrip("/"), query=parts.query if query else ""))
 
 
 def host_of(url: str) -> str:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 KINDS = {
     "status": "respond with `status`, `body`, and `headers` before doing any work",
@@ -22,6 +25,8 @@ KINDS = {
     "fail_crawl": "fail a whole crawl at its next step (matches no call)",
     "fail_batch_scrape": "fail a whole batch scrape at its next step (matches no call)",
     "fail_provider": "fail a call of a data provider as unavailable; `path` is its `provider/capability`",
+    "hang": "accept the call and never respond",
+    "lose_page": "lose a page of a job without a trace; `path` is a regular expression of its URL",
     "lose_delivery": "never send a webhook delivery",
     "late_delivery": "send a webhook delivery `seconds` of sandbox time later, and so out of order",
     "lose_answer": "send a webhook delivery but ignore the response, so that it is retried",
@@ -30,6 +35,7 @@ JOB_FAULT = "The job failed because of an injected fault."
 CHECK_FAULTS = frozenset({"fail_check"})
 JOB_FAULTS = frozenset({"fail_extract", "fail_agent", "fail_crawl", "fail_batch_scrape"})
 PROVIDER_FAULTS = frozenset({"fail_provider"})
+PAGE_FAULTS = frozenset({"lose_page"})
 DELIVERY_FAULTS = frozenset({"lose_delivery", "late_delivery", "lose_answer"})
 ALIASES = {"drop_before_work": "drop"}
 
@@ -69,7 +75,7 @@ class Fault:
 
     def matches(self, method: str, path: str) -> bool:
         """Return whether the fault applies to this call."""
-        if self.kind in CHECK_FAULTS | JOB_FAULTS | PROVIDER_FAULTS | DELIVERY_FAULTS:
+        if self.kind in CHECK_FAULTS | JOB_FAULTS | PROVIDER_FAULTS | PAGE_FAULTS | DELIVERY_FAULTS:
             return False
         if self.method is not None and self.method.upper() != method:
             return False
@@ -84,6 +90,10 @@ class Fault:
     def matches_provider(self, tool: str) -> bool:
         """Return whether the fault applies to this call of a data provider."""
         return self.kind in PROVIDER_FAULTS and self._is_pending(tool)
+
+    def matches_page(self, url: str) -> bool:
+        """Return whether the fault applies to this page of a job."""
+        return self.kind in PAGE_FAULTS and self._is_pending(url)
 
     def _is_pending(self, path: str) -> bool:
         return self.times != 0 and (self.path is None or re.match(self.path, path) is not None)
@@ -142,10 +152,11 @@ class Faults:
 
     def consume_provider_failure(self, tool: str) -> bool:
         """Return whether a call of a data provider (``provider/capability``) must fail, and use the fault up."""
-        fault = next((fault for fault in self._faults if fault.matches_provider(tool)), None)
-        if fault is not None:
-            _use(fault)
-        return fault is not None
+        return _used(fault for fault in self._faults if fault.matches_provider(tool))
+
+    def consume_page_loss(self, url: str) -> bool:
+        """Return whether a page of a job must be lost, and use the fault up."""
+        return _used(fault for fault in self._faults if fault.matches_page(url))
 
     def _consume_failure(self, kind: str) -> Fault | None:
         for fault in self._faults:
@@ -153,6 +164,13 @@ class Faults:
                 _use(fault)
                 return fault
         return None
+
+
+def _used(faults: Iterable[Fault]) -> bool:
+    fault = next(iter(faults), None)
+    if fault is not None:
+        _use(fault)
+    return fault is not None
 
 
 def _use(fault: Fault) -> None:

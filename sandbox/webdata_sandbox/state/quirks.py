@@ -139,6 +139,11 @@ QUIRKS: dict[str, Quirk] = {
             "parse-storage",
         ),
         Quirk("large-uploads", "files to parse by reference may have N MiB", "parse-storage", 100),
+        Quirk(
+            "private-refused",
+            "scrapes of private addresses fail, and webhooks to them are skipped",
+            "self-hosted-private",
+        ),
         Quirk("chunked", "responses are chunked, without Content-Length", "transport"),
     )
 }

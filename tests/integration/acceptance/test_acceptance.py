@@ -35,6 +35,18 @@ STATED = {
     *(f"hook.{name}" for name in REASONS),
 }
 NAMED = re.compile(r"it |the plan of this team: ")
+DOWN = "https://down.example/"
+OF_PAGES = {
+    *(
+        f"WebData{name}Operator"
+        for name in ("Scrape", "BatchScrape", "Crawl", "IncrementalCrawl", "Interact")
+    ),
+    *(
+        f"hook.{name}"
+        for name in ("scrape", "get_scrape", "iter_job_documents", "execute", "interact_with_scrape")
+    ),
+}
+"""Operations that return the text of a page."""
 SETTLED: dict[str, Any] = {"settle": True, "closing_seconds": 0, "queue_seconds": 0}
 
 
@@ -59,6 +71,7 @@ def environ_of(server: SandboxServer, folder: Path, **more: str) -> dict[str, st
     return {
         "BASE_URL": server.url,
         "SITE": "https://river.example/",
+        "TEXT": "News of the valley and its river",
         "WEBHOOK_URL": f"http://127.0.0.1:{port}",
         "WEBHOOK_PORT": str(port),
         "REPORT": str(folder),
@@ -76,13 +89,17 @@ def ended(
     with (
         SandboxServer(entitlements=("threatProtection",), **SETTLED) as hosted,
         SandboxServer(profile="self-hosted", **SETTLED) as own,
+        SandboxServer(entitlements=("threatProtection",), **SETTLED) as down,
         SandboxServer(**SETTLED) as slow,
     ):
+        own.control.set_site("river.example", sitemap=["https://river.example/floods"])
+        down.control.set_page(DOWN, "<h1>Service Unavailable</h1>", title="503", status=503)
         slow.control.add_fault("delay", path="/v2/search", seconds=60)
         key = {"API_KEY": hosted.api_key}
         settings = {
             "hosted": environ_of(hosted, folder / "hosted", **key, CREDITS="1000", UNBOUNDED="yes"),
             "self-hosted": environ_of(own, folder / "self-hosted"),
+            "down": environ_of(down, folder / "down", **key, CREDITS="1000", UNBOUNDED="yes", SITE=DOWN),
             "terminated": environ_of(slow, folder / "terminated", **key),
         }
         environ = airflow_environ(
@@ -97,7 +114,7 @@ def ended(
             program = warm.start(arguments, env=environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=output)
             assert program.stdout is not None
             try:
-                statuses = [_status(program, log), _status(program, log)]
+                statuses = [_status(program, log) for _ in range(3)]
                 assert wait_until(lambda: bool(slow.control.requests("/v2/search"))), log.read_text()
                 program.terminate()
                 statuses.append(_status(program, log))
@@ -125,6 +142,13 @@ def test_everything_works_on_a_hosted_server(ended: dict[str, Ended]) -> None:
     assert run.status == 0
     assert run.reasons("lacks") == {}
     assert set(run.reasons("not run")) == STATED
+
+
+def test_a_result_without_the_text_of_the_page_is_a_failure(ended: dict[str, Ended]) -> None:
+    """The site answers 503 to everything."""
+    run = ended["down"]
+    assert run.status == 1
+    assert set(run.reasons("failed")) >= OF_PAGES
 
 
 def test_a_self_hosted_server_names_what_it_lacks(ended: dict[str, Ended]) -> None:

@@ -29,7 +29,7 @@ from tools.acceptance.site import PUBLIC, Site, local_site
 from tools.acceptance.watch import Watch
 from webdata_sandbox.server import SandboxServer
 
-PAGES = Site("https://river.example/", "https://river.example/")
+PAGES = Site("https://river.example/", "https://river.example/", "News of the valley and its river")
 
 
 @pytest.fixture
@@ -170,6 +170,51 @@ def test_what_cannot_be_removed_is_listed(begin: Callable[..., Run], sandbox: Sa
     assert f"not removed: {left}" in report.markdown()
 
 
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param({"html": "<h1>Service Unavailable</h1>", "status": 503}, id="down"),
+        pytest.param({"html": "<p>Please accept our cookies.</p>"}, id="another page"),
+        pytest.param({"html": ""}, id="empty"),
+    ],
+)
+def test_a_result_without_the_text_of_the_page_is_a_failure(
+    begin: Callable[..., Run], sandbox: SandboxServer, page: dict[str, Any]
+) -> None:
+    sandbox.control.configure(queue_seconds=0, settle=True)
+    reading = ("scrape", "get_scrape", "start_crawl", "job_status", "iter_job_documents")
+    reading += ("open_session", "execute", "interact_with_scrape")
+    expected = {f"hook.{name}": "ok" for name in reading}
+
+    def outcomes() -> dict[str, str]:
+        return {
+            result.operation: result.outcome
+            for result in results(begin(500, unbounded=True), cases(*reading), {})
+        }
+
+    assert outcomes() == expected
+    sandbox.control.set_page(PAGES.page, **page)
+    failing = ("scrape", "get_scrape", "iter_job_documents", "execute", "interact_with_scrape")
+    assert outcomes() == {**expected, **{f"hook.{name}": "failed" for name in failing}}
+
+
+def test_a_search_without_results_is_remarked(begin: Callable[..., Run], sandbox: SandboxServer) -> None:
+    for page in sandbox.control.pages():
+        sandbox.control.delete_page(page["url"])
+    (result,) = results(begin(), cases("search"), {})
+    assert (result.outcome, result.reason) == ("ok", "no results")
+
+
+def test_a_map_must_list_the_site(begin: Callable[..., Run], sandbox: SandboxServer) -> None:
+    for page in sandbox.control.pages():
+        sandbox.control.delete_page(page["url"])
+    (result,) = results(begin(), cases("map"), {})
+    assert result.outcome == "failed"
+    assert "the map lists none of the pages https://river.example/" in result.reason
+    (result,) = results(begin(server=SELF_HOSTED), cases("map"), {})
+    assert (result.outcome, "sitemap" in result.reason) == ("not run", True)
+
+
 def test_an_error_that_names_nothing_is_a_failure(begin: Callable[..., Run], sandbox: SandboxServer) -> None:
     """On a hosted server, nothing may be missing."""
     sandbox.control.add_fault("status", path="/v2/scrape", status=501, times=2)
@@ -262,14 +307,19 @@ def test_another_machine_is_not_asked_for_its_loopback_address() -> None:
     hook: Any = SimpleNamespace(scrape=lambda _: pytest.fail("a page was scraped"))
     with pages_for(Settings("https://scraper.example"), hook) as site:
         assert site == PUBLIC
-    with pages_for(Settings("http://127.0.0.1:1", site="https://intranet.example/"), hook) as site:
-        assert site == Site("https://intranet.example/", "https://intranet.example/")
+    url = "https://intranet.example/"
+    with pages_for(Settings("http://127.0.0.1:1", site=url, text="Wiki"), hook) as site:
+        assert site == Site(url, url, "Wiki")
 
 
 def test_the_site_links_its_pages_and_lists_them() -> None:
     with local_site() as site:
         texts = [urlopen(f"{site.root}{path}").read().decode() for path in ("", "sitemap.xml", "robots.txt")]
         assert 'href="/level"' in texts[0]
+        assert site.text in texts[0]
+        assert site.text in urlopen(site.page).read().decode()
+        with local_site() as other:
+            assert other.text != site.text
         assert site.page in texts[1]
         assert f"Sitemap: {site.root}sitemap.xml" in texts[2]
 
@@ -277,9 +327,11 @@ def test_the_site_links_its_pages_and_lists_them() -> None:
 def test_settings() -> None:
     settings = Settings.of({"BASE_URL": " https://own.example ", "CREDITS": "7.5", "UNBOUNDED": "yes"})
     assert (settings.base_url, settings.credits, settings.unbounded) == ("https://own.example", 7.5, True)
+    assert (settings.server, Settings.of({"BASE_URL": "x", "SERVER": "hosted"}).server) == ("", "hosted")
     for environ, problem in (
         ({}, "BASE_URL= is missing"),
         ({"BASE_URL": "x", "CREDITS": "many"}, "must be numbers"),
+        ({"BASE_URL": "x", "SITE": "https://intranet.example/"}, "TEXT= is missing"),
     ):
         with pytest.raises(UnusableError, match=problem):
             Settings.of(environ)
