@@ -33,8 +33,9 @@ class SandboxControl:
 
         :param path: a regular expression, matched from the start of the path; a plain prefix works too.
         :param method: return only requests with this method.
-        :return: the latest 5000, as items of ``number`` (counted from 1), ``method``, ``path``, ``query``, ``headers`` (lowercase names; the Authorization
-            value is redacted), ``body``, and the ``status`` of the response (None: no response).
+        :return: the latest 5000, as items of ``number`` (counted from 1), ``method``, ``path``, ``query``, ``headers``
+            (lowercase names; the Authorization value is redacted), ``body``, and the ``status`` of the response (None:
+            no response).
         """
         filters = {"path": path, "method": method}
         query = urlencode({name: value for name, value in filters.items() if value is not None})
