@@ -403,7 +403,7 @@ def _insert_later_events(
     return later
 
 
-def _newest(conn_id: str) -> Select[tuple[datetime]]:
+def _newest(conn_id: str) -> Select[Any]:
     newest = select(delivery.c.received_at).where(delivery.c.conn_id == conn_id)
     # Unpublished deliveries have no position; databases differ in sorting them first or last.
     return newest.order_by(delivery.c.position.desc()).limit(1)
