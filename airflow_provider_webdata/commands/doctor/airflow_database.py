@@ -126,10 +126,14 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
 def _refused_since(accepted: datetime | None, refused: Mapping[str, tuple[int, datetime]]) -> Finding:
     total = sum(count for count, _ in refused.values())
     reasons = ", ".join(f"{count} {REASONS.get(reason, reason)}" for reason, (count, _) in refused.items())  # type: ignore[call-overload]
-    since = "and none was accepted" if accepted is None else f"since the last one arrived {_ago(accepted)}"
+    since = (
+        "and none was accepted"
+        if accepted is None
+        else f"since the last accepted one, which arrived {_ago(accepted)}"
+    )
     last = max(moment for _, moment in refused.values())
     return warning(
-        f"{total} refused, {since}: {reasons}; the last one {_ago(last)}",
+        f"{total} refused {since}: {reasons}; the last one {_ago(last)}",
         'If the service sent them, enter its secret as "Webhook secret" or "Signing secret"; a monitor keeps the former'
         " webhook secret until the DAG that declares it runs.",
     )

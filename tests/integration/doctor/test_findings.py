@@ -911,8 +911,9 @@ def test_refused_deliveries(world: World) -> None:
         return finding
 
     assert [deliver("another-signing-secret") for _ in range(3)] == [401] * 3
-    assert wait_until(lambda: found().state == "warning"), found()
-    assert found().seen.startswith("3 refused, since the last one arrived ")
+    begin = "3 refused since the last accepted one, which arrived "
+    assert wait_until(lambda: found().seen.startswith(begin)), found()
+    assert found().state == "warning"
     assert ": 3 with a wrong signature; the last one " in found().seen
     assert '"Signing secret"' in (found().advice or "")
     assert deliver(SIGNING_SECRET) == 200
