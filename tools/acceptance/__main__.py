@@ -215,7 +215,8 @@ def kind_of(settings: Settings, terminal: TextIO) -> str | None:
         found = replace(found, server=UNKNOWN)
     works, message = found.message()
     if not works:
-        raise UnusableError(f"{message}\nIn this run, SERVER= sets the kind.")
+        hint = "\nIn this run, SERVER= sets the kind." if "--server" in message else ""
+        raise UnusableError(f"{message}{hint}")
     if is_assumed and found.kind != "self-hosted":
         raise UnusableError(f"{message} Add API_KEY=, or SERVER= with the kind.")
     if found.is_believed:
