@@ -15,8 +15,7 @@ from tools.acceptance.content import ContentError, remark, require_text
 from tools.acceptance.run import Case, NotRunError
 
 if TYPE_CHECKING:
-    from tools.acceptance.content import ContentError, remark, require_text
-from tools.acceptance.run import Run
+    from tools.acceptance.run import Run
 
 PREFIX = "hook."
 FILE = b"<html><head><title>Level</title></head><body><h1>Level</h1><p>412 cm</p></body></html>"
