@@ -103,8 +103,13 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
         return self.title or label_of(self.name)
 
     def names_object(self, body: Mapping[str, Any]) -> bool:
-        """Return whether a request names an object that may be missing. A call of `hook.request` may."""
-        return "{" in self.path or not self.is_declared or not _IDS_IN_BODIES.isdisjoint(body)
+        """Return whether a request names an object that may be missing.
+
+        A call of `hook.request` may name one, unless its path is that of an operation without an id.
+        """
+        known = ENDPOINTS.values() if not self.is_declared else (self,)
+        has_id = not any("{" not in one.path and one.matches(self.method, self.path) for one in known)
+        return has_id or not _IDS_IN_BODIES.isdisjoint(body)
 
     def matches(self, method: str, path: str) -> bool:
         """Return whether a method and a path call this operation, in any case: some servers ignore it."""

@@ -213,8 +213,8 @@ def missing_part(
     # A server that bills has billed such a page.
     if not server.bills and status in (200, 500) and (lack := part_in_remark(message, wire)):
         return lack
-    # It does not know the field for calls of data providers.
-    if status == 400 and "alexandria" in wire and "alexandria" in message:
+    # It does not know the field for calls of data providers, and may require the field that they lack.
+    if status in (400, 422) and "alexandria" in wire and ("alexandria" in message or "url" in message):
         return _NO_PROVIDERS
     if code in _LACKING_CODES:
         return _LACKS.get(endpoint, _LACKING_CODES[code])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,8 @@ if TYPE_CHECKING:
 
 PATIENCE = 180
 """Seconds to wait for a job. A self-hosted server may take a minute to begin one."""
+_NOT_FOUND = re.compile(r": HTTP 404(, \w+)?: not found\.?( |$)", re.IGNORECASE)
+"""A 404 that names no object."""
 _NAMES_LACK = "The server does not support this call: "
 _KINDS: dict[str, Any] = {f"start_{kind}": kind for kind in JOBS}
 
@@ -178,9 +182,13 @@ def _judged(run: Run, case: Case, error: Exception) -> tuple[Any, str]:
             named = named.partition(ending)[0]
         if named:
             return "lacks", trimmed(named)
-        if isinstance(error, NotFoundError) and (endpoint := run.watch.record.unknown_id):
-            # The path exists, but no object that it could name.
-            return "lacks", server.lacks.get(endpoint, f"it has no {label_of(endpoint)}")
+        if getattr(error, "status", None) == HTTPStatus.NOT_FOUND:
+            if endpoint := run.watch.record.unknown_id:
+                # The path exists, but no object that it could name; or neither does.
+                return "lacks", server.lacks.get(endpoint, f"it has no {label_of(endpoint)}")
+            if _NOT_FOUND.search(text):
+                # The object exists, as another call showed, so that the path does not.
+                return "lacks", "it has no such operation"
         if run.watch.record.is_unsupported:
             return "failed", f"the error does not name what the server lacks: {text}"
     if case.of_plan and isinstance(error, EntitlementError):

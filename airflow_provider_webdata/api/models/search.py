@@ -280,6 +280,13 @@ class SearchResponse(Answer):
     """Response of `POST /v2/search`; `credits_used` includes the scraping of the results."""
 
     data: SearchData
+
+    @field_validator("data", mode="before")
+    @classmethod
+    def _list_of_results(cls, data: Any) -> Any:
+        """Some servers list the results without their source."""
+        return {"web": data} if isinstance(data, list) else data
+
     warning: Remark = None
     id: OrNone[str] = None
     credits_used: OrNone[int | float] = None

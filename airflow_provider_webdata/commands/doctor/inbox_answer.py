@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from airflow_provider_webdata import __version__
+from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.api.private_addresses import private_webhook_note
 from airflow_provider_webdata.common.clean_text import trimmed
@@ -197,7 +198,7 @@ def inbox(settings: ConnectionSettings) -> Finding:
         address = inbox_address(settings)
         with InboxReader(address) as reader:
             reader.check()
-    except InboxError as error:
+    except (InboxError, ConfigurationError) as error:
         seen, _, advice = error.text().partition("; ")
         advice = f"{advice[:1].upper()}{advice[1:]}." if advice else ""
         if isinstance(error, InboxUnreachableError):

@@ -16,6 +16,7 @@ from airflow_provider_webdata.api import errors, exchange
 from airflow_provider_webdata.api.client import ClientConfig, WebDataClient
 from tests.integration.api.calls import BILLING, CONTENT, HARMLESS, PAGE, failure
 from tests.support.fault_server import API_KEY, Caller, answer, hang_up, never_answer
+from tests.support.service import SERVICE
 from tests.support.waiting import PATIENCE
 
 # Jobs, checks, and code report failures in fields of their own.
@@ -44,8 +45,9 @@ async def test_an_endpoint_that_starts_or_bills(serve: Any, name: str) -> None:
 @pytest.mark.rule("repeat-safe", "crawl-preview")
 @pytest.mark.parametrize("name", HARMLESS)
 async def test_an_endpoint_that_may_be_repeated(serve: Any, name: str) -> None:
+    """At the service's own host, where a key makes a call of data providers repeatable."""
     server = serve(hang_up, answer(body=HARMLESS[name].good))
-    assert await Caller("sync").call(server.url, **HARMLESS[name].make())
+    assert await Caller("sync", {"proxy": server.url}).call(SERVICE, **HARMLESS[name].make())
     first, second = server.requests
     assert (first.target, first.body) == (second.target, second.body)
 

@@ -264,10 +264,12 @@ def test_a_job_that_is_found_again_is_saved(here: SandboxServer) -> None:
 )
 def test_a_job_that_the_attempt_itself_started_is_not_saved(
     here: SandboxServer,
+    connect: Any,
     monkeypatch: pytest.MonkeyPatch,
     fault: str,
     attempts: list[tuple[float, float, int]],
 ) -> None:
+    connect(here, is_service=True)
     # The service does not lag here.
     for name in ("until_found", "until_visible"):
         monkeypatch.setattr(start, name, partial(getattr(start, name), replica_wait=0.0))

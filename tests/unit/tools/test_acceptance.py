@@ -338,9 +338,8 @@ def test_settings() -> None:
 
 
 def test_other_implementations_are_recognized(
-    sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    sandbox: SandboxServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """And what one has runs: a replay answers a scrape."""
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", "")
     with each_of(sandbox.url, sandbox.api_key) as servers:
         for server in servers:
@@ -349,14 +348,8 @@ def test_other_implementations_are_recognized(
             assert ("nothing shows that it has this API" in said.getvalue()) is isinstance(server, NodeByte)
             with pytest.raises(UnusableError, match="SERVER="):
                 kind_of(Settings(server.url), said)
-            if isinstance(server, NodeByte):
-                continue
-            assert kind_of(Settings(server.url, "k"), said) is None
-            with WebDataHook() as hook:
-                watch = Watch(hook.get_settings().client.server, 50, unbounded=False)
-                with watch.watching():
-                    (found,) = results(Run(watch, PAGES, tmp_path, hook=hook), cases("scrape"), {})
-            assert found.outcome == "ok", (server.name, found)
+            if not isinstance(server, NodeByte):
+                assert kind_of(Settings(server.url, "k"), said) is None
 
 
 def test_a_run_that_cannot_begin(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
