@@ -11,7 +11,7 @@ import pytest
 from tests.support.waiting import PATIENCE
 from webdata_sandbox.server import SandboxServer
 
-SITE = "https://site.example.com"
+SITE = "https://site.example.org"
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def sandbox(server: SandboxServer) -> SandboxServer:
     server.control.set_page(f"{SITE}/a/", "<p>with a slash</p>", title="A")
     server.control.set_page(f"{SITE}/b", "<p>without one</p>", title="B")
     server.control.set_page(f"{SITE}/b?p=1", "<p>with a query</p>", title="B 1")
-    server.control.set_site("site.example.com", sitemap=[f"{SITE}/a/", f"{SITE}/b?p=1", f"{SITE}/b"])
+    server.control.set_site("site.example.org", sitemap=[f"{SITE}/a/", f"{SITE}/b?p=1", f"{SITE}/b"])
     return server
 
 

@@ -11,7 +11,6 @@ from webdata_sandbox.server import SandboxServer
 
 def test_init_and_the_first_dag(environ: dict[str, str], warm: Warm) -> None:
     with SandboxServer(profile="self-hosted") as own:
-        own.control.set_page("https://example.com", "<h1>Example Domain</h1><p>For examples.</p>")
         flags = ["--base-url", own.url]
         made = warm.run(["-m", "airflow", "webdata", "init", *flags], env=environ, input="\n")
         assert made.returncode == 0, made.stdout + made.stderr
@@ -19,7 +18,7 @@ def test_init_and_the_first_dag(environ: dict[str, str], warm: Warm) -> None:
         assert "Run it once: airflow dags test site_pages" in made.stdout
         done = warm.run(["-m", "airflow", "dags", "test", "site_pages"], env=environ)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
-    assert "https://example.com/ 5 words" in done.stdout, done.stdout[-5000:]
+    assert "https://example.com/ 8 words" in done.stdout, done.stdout[-5000:]
     assert "WD-" not in done.stdout + done.stderr
 
 
