@@ -24,7 +24,6 @@ from pydantic_core import from_json, to_json
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
 from airflow_provider_webdata.api.errors import (
-    CODE_CLASSES,
     APIError,
     AuthenticationError,
     CertificateRefusedError,
@@ -50,7 +49,7 @@ from airflow_provider_webdata.api.http_clients import http_client, tls_context
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
-from airflow_provider_webdata.api.private_addresses import private_target_remedy
+from airflow_provider_webdata.api.private_addresses import may_refuse_private, private_target_remedy
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import (
     CODE_NAMES,
@@ -95,7 +94,7 @@ _HALF = "contains a lone surrogate, which UTF-8 cannot encode"
 _EMPTY: tuple[Any, ...] = (None, "", [], {})
 _ENDING_HEADERS = frozenset({"deprecation", "sunset"})
 _KEY_HEADER = "x-idempotency-key"
-_OF_PROXIES = frozenset({400, 403, 404, 421})
+_OF_PROXIES = frozenset({400, 403, 404, 405, 421})
 """Client errors that a proxy may report for a moment, for example while the service behind it is replaced."""
 _DOCUMENTS = frozenset({"scrape", "parse", "parse_by_reference"})
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
@@ -697,7 +696,8 @@ class Reader(Generic[ResponseT]):
         server, name = self._prepared.config.server, self._endpoint.name
         lack = None
         text = message if body else self._beginning()
-        names_object = self._endpoint.names_object(self._prepared.wire) or code in CODE_CLASSES
+        # Codes are an open set: one that is not only the status says what is missing.
+        names_object = self._endpoint.names_object(self._prepared.wire) or code not in (None, "not_found")
         if report := no_route(self._status, text, is_json=bool(body), names_object=names_object):
             lack, message = missing_route(name), report
         # Without a JSON object, the answer is from a proxy.
@@ -732,7 +732,7 @@ class Reader(Generic[ResponseT]):
             body={key: body[key] for key in body.keys() - {"error", "code", "details"}},
             **extra,
         )
-        if isinstance(error, PageError):
+        if isinstance(error, PageError) and may_refuse_private(code):
             error.likely_remedy = private_target_remedy(server, [self._prepared.wire.get("url")])
         return error
 

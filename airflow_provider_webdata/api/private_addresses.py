@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Server
 
 
+def may_refuse_private(code: object) -> bool:
+    """Return whether a failed page with this code may be a refused private address: other codes name their cause."""
+    return code == "SCRAPE_ALL_ENGINES_FAILED" or not str(code or "").startswith("SCRAPE_")
+
+
 def private_target_remedy(server: Server, urls: Iterable[object]) -> str:
     """Return the next step after a page failed, as the rest of a sentence; empty if no URL is private."""
     host = _first_private(server, urls)

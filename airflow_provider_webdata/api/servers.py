@@ -86,8 +86,8 @@ _NO_FIGURES = "Could not find"
 CODE_NAMES = ("code", "errorCode", "error_code", "feedbackErrorCode")
 """Fields of a failure that have its code, the most common first."""
 _WRONG_KEY = re.compile(
-    r"\b(?:invalid|missing|unknown|wrong|revoked)\b.*\b(?:api[ _-]?key|token|credentials)\b"
-    r"|\bapi[ _-]?key (?:is )?(?:invalid|missing|unknown|wrong|revoked|required)\b|\bnot authenticated\b",
+    r"\b(?:invalid|missing|unknown|wrong|revoked)(?: or \w+)? (?:api[ _-]?key|token|credentials)\b"
+    r"|\bapi[ _-]?key (?:is )?(?:invalid|missing|unknown|wrong|revoked|required)\.?$|\bnot authenticated\b",
     re.IGNORECASE,
 )
 """In a 403 of servers that have no 401 for a wrong key."""
@@ -214,7 +214,13 @@ def missing_part(
     if not server.bills and status in (200, 500) and (lack := part_in_remark(message, wire)):
         return lack
     # It does not know the field for calls of data providers, and may require the field that they lack.
-    if status in (400, 422) and "alexandria" in wire and ("alexandria" in message or "url" in message):
+    is_service = server.reports_credits
+    if (
+        not is_service
+        and status in (400, 422)
+        and "alexandria" in wire
+        and re.search("alexandria|url", message)
+    ):
         return _NO_PROVIDERS
     if code in _LACKING_CODES:
         return _LACKS.get(endpoint, _LACKING_CODES[code])
@@ -289,7 +295,8 @@ def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> st
         found = _NO_ROUTE_PAGE.search(text)
         return found[0] if found else None
     is_missing = status == 404 and not names_object and not text.startswith(_NO_FIGURES)
-    return (text or "the body is empty") if is_missing or status == 405 else None
+    is_refused = status == 405 and (is_json or not text)
+    return (text or "the body is empty") if is_missing or is_refused else None
 
 
 def refuses_key(message: str) -> bool:

@@ -292,5 +292,6 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
     else:
         yield (
             "  Without a webhook URL, tasks wait by polling. If the service can reach this Airflow, turn on the inbox "
-            "and set its address: airflow webdata init --force --webhook-url URL"
+            f"and set its address: airflow webdata init --conn-id {connection.conn_id} --force --no-example "
+            "--webhook-url URL"
         )

@@ -138,7 +138,9 @@ class JobSensorRun(SensorRun[JobOutcome]):
     def result_of(self, outcome: JobOutcome) -> Any:
         """Return the result of the job."""
         result = JobResult(self, self.task, self.task.kind, outcome.job_id)
-        value = result.publish(most_completed=outcome.most_completed, most_total=outcome.most_total)
+        # A crawl may discover more pages than its limit, which a sensor does not know.
+        most_total = 0 if self.task.kind == "crawl" else outcome.most_total
+        value = result.publish(most_completed=outcome.most_completed, most_total=most_total)
         return self.finished(value)
 
 

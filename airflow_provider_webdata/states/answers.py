@@ -6,6 +6,7 @@ a connection that is being edited, or a lack of credits says nothing about the j
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Literal
 
 from airflow_provider_webdata.api.errors import (
@@ -41,7 +42,14 @@ def is_refusal(error: BaseException | None) -> bool:
 
 def is_survived(error: BaseException | None) -> bool:
     """Return whether what is billed runs on after a refusal, so that a retry can wait for it again."""
-    return is_refusal(error) and not isinstance(error, _NOTHING_RUNS)
+    return is_refusal(error) and not _shows_that_nothing_runs(error)
+
+
+def _shows_that_nothing_runs(error: BaseException | None) -> bool:
+    # A firewall may answer 405 for a moment.
+    return (
+        isinstance(error, _NOTHING_RUNS) and getattr(error, "status", None) != HTTPStatus.METHOD_NOT_ALLOWED
+    )
 
 
 def ruling(error: BaseException | None, refused_for: float | None, *, bills: bool) -> Ruling:
@@ -53,7 +61,7 @@ def ruling(error: BaseException | None, refused_for: float | None, *, bills: boo
     """
     if not is_refusal(error):
         return "go on"
-    if not bills or isinstance(error, _NOTHING_RUNS):
+    if not bills or _shows_that_nothing_runs(error):
         return "end"
     if isinstance(error, EnvironmentVariableError):
         # It lasts until this process ends; a retry may run in another one.

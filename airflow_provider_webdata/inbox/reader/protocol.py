@@ -69,7 +69,9 @@ def client_options(address: InboxAddress) -> dict[str, Any]:
     """
     verify: Any = address.verify
     if verify and address.ca_files and address.url.startswith("https:"):
-        verify = tls_context()
+        # Raises for a variable of the environment that cannot be used, which OpenSSL would ignore.
+        tls_context()
+        verify = ssl.create_default_context()
         for path in address.ca_files:
             _trust(verify, path, address.conn_id)
     return {

@@ -17,7 +17,7 @@ from airflow_provider_webdata.api.errors import (
     error_text,
 )
 from airflow_provider_webdata.api.prices import by_format
-from airflow_provider_webdata.api.private_addresses import private_target_remedy
+from airflow_provider_webdata.api.private_addresses import may_refuse_private, private_target_remedy
 from airflow_provider_webdata.api.servers import missing_part, warning_instead
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.clean_text import trimmed
@@ -111,7 +111,11 @@ class JobResult:
         requested = RequestedPages() if requested is None else requested
         summary, errors = self.page_summary(requested)
         # `completed` of some servers includes failed pages while the job runs.
-        most = most_total if errors.is_forgotten else most_completed - errors.failed - errors.robots_blocked
+        most = 0
+        if errors.is_forgotten:
+            most = most_total
+        elif errors.is_known:
+            most = most_completed - errors.failed - errors.robots_blocked
         cached = CachedPages()
 
         def documents() -> Iterator[dict[str, Any]]:
@@ -349,9 +353,11 @@ class JobResult:
             self._run.refuse_published(error, value)
 
     def _unread(self, errors: PageErrors) -> list[object]:
-        """Return URLs that failed; without any page, those that were requested."""
-        if errors.pages or errors.succeeded:
-            return [page.url for page in errors.pages]
+        """Return URLs that a server may have refused: failed ones; without any page, those that were requested."""
+        if errors.succeeded:
+            return []
+        if errors.pages:
+            return [page.url for page in errors.pages if may_refuse_private(page.code)]
         return [self._run.body.get("url"), *(self._run.body.get("urls") or ())]
 
     def _lack(self, code: str | None, error: str) -> str | None:

@@ -7,11 +7,14 @@ from typing import Any
 
 import pytest
 
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 from airflow_provider_webdata.operators.batch_scrape import WebDataBatchScrapeOperator
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from tests.support import direct
 from tests.support.direct import StateStore
 from tests.support.other_servers import FirecrawlLb
+from tests.support.waiting import wait_until
 from webdata_sandbox.server import SandboxServer
 
 SITE = "https://river.example/"
@@ -64,3 +67,23 @@ def test_a_job_that_cannot_be_read_to_its_end_names_what_lies_between(
     assert "(WD-016)" in error
     assert 'check "Base URL" and "Proxy"' not in error
     assert len(gateway.starts("/v2/batch/scrape")) == 1
+
+
+def test_a_canceled_job_that_fits_in_one_part_is_read(
+    sandbox: SandboxServer, gateway: FirecrawlLb, connect: Any
+) -> None:
+    """It keeps `next`, which leads to the first part again."""
+    connect(gateway, server="gateway", retry_budget=0)
+    sandbox.control.configure(page_seconds=1, concurrency=1)
+    sandbox.control.set_site("slow.example", pages=30)
+    urls = [f"https://slow.example/p/{number}" for number in range(1, 20)]
+    with WebDataHook() as hook:
+        job_id = hook.start_batch_scrape(urls=urls).id
+        assert wait_until(lambda: (hook.job_status("batch_scrape", job_id).completed or 0) > 0)
+        assert hook.cancel_job("batch_scrape", job_id)
+    sensor = WebDataJobSensor(
+        task_id="t", kind="batch_scrape", job_id=job_id, poke_interval=1, accept_canceled=True
+    )
+    done = direct.run(sensor, StateStore())
+    assert done.state == "success", done.error
+    assert done.value["data"]

@@ -57,6 +57,9 @@ LOSSES = {
     "the total shrinks by duplicates": Loss((1, 3), (1, 1), failed(), []),
     "failures are completed until the end": Loss((3, 3), (1, 1), failed(B, C), [("pages_failed", 2, 3)]),
     "more pages are found than the limit": Loss((0, 500), (1, 1), UNKNOWN, [("failures_unknown", 1, 1)], 1),
+    "failures are completed until the end, and no list": Loss(
+        (3, 3), (1, 1), (501, {"error": "not implemented"}), []
+    ),
     "the server has no list": Loss((1, 3), (1, 1), (501, {"error": "not implemented"}), []),
     "another server without it": Loss((1, 3), (1, 1), (404, {"detail": "Not Found"}), []),
     "the total grows": Loss((0, 1), (1, 1), failed(), []),
@@ -104,7 +107,9 @@ def lacks(done: direct.Outcome) -> list[tuple[str, int, int]]:
 
 WAYS = [
     *(("worker", name) for name in LOSSES),
-    *((way, next(iter(LOSSES))) for way in ("deferred", "sensor", "sensor, deferred")),
+    *((way, "completed pages vanish") for way in ("deferred", "sensor", "sensor, deferred")),
+    # A sensor does not know the limit.
+    ("sensor", "more pages are found than the limit"),
 ]
 
 
@@ -121,7 +126,7 @@ def test_lost_pages_of_a_crawl_are_reported(service: JobService, log: Any, name:
     assert ("The server lost" in log()) is any(kind == "pages_lost" for kind, *_ in loss.lacks)
 
 
-@pytest.mark.parametrize("way", ["worker", "deferred", "sensor"])
+@pytest.mark.parametrize("way", ["worker", "deferred"])
 @pytest.mark.parametrize(("ratio", "state"), [(0.7, "failed"), (0.8, "success"), (None, "success")])
 def test_lost_pages_count_as_failed(service: JobService, way: str, ratio: Any, state: str) -> None:
     plays(service, LOSSES["the total shrinks, and the list is unknown"])

@@ -51,6 +51,13 @@ def test_a_private_target_names_the_setting(own: SandboxServer, log: Any, kind: 
     assert SWITCH in f"{outcome.error}{log()}"
 
 
+def test_a_failure_of_another_cause_keeps_its_advice(own: SandboxServer, log: Any) -> None:
+    own.control.set_page("http://10.0.0.5/stock", "<p>Stock</p>", error="SCRAPE_ACTION_ERROR")
+    outcome = direct.run(task_of("scrape", "http://10.0.0.5/stock"))
+    assert outcome.state == "failed"
+    assert SWITCH not in f"{outcome.error}{log()}"
+
+
 @pytest.mark.parametrize("kind", ["scrape", "batch", "crawl", "map"])
 def test_a_public_target_does_not(own: SandboxServer, log: Any, kind: str) -> None:
     outcome = direct.run(task_of(kind, "https://nowhere.example/"))

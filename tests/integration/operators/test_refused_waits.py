@@ -18,6 +18,7 @@ from tests.support.service import NEVER
 
 MODES = [pytest.param(False, id="worker"), pytest.param(True, id="triggerer")]
 FORBIDDEN = (403, {"success": False, "error": "Forbidden"}, {})
+NOT_ALLOWED = (405, {"message": "Not Allowed"}, {})
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def refuse_polls(jobs: JobService, refusals: list[Any], *, of_results: bool = Fa
 
 @pytest.mark.rule("status-401", "status-403")
 @pytest.mark.parametrize("deferrable", MODES)
-@pytest.mark.parametrize("refusal", [REFUSED, FORBIDDEN], ids=["401", "403"])
+@pytest.mark.parametrize("refusal", [REFUSED, FORBIDDEN, NOT_ALLOWED], ids=["401", "403", "405"])
 def test_a_short_refusal_does_not_end_the_attempt(jobs: JobService, deferrable: bool, refusal: Any) -> None:
     jobs.ends_after = 1
     refusals = [refusal] * 4

@@ -36,6 +36,8 @@ from airflow_provider_webdata.api.servers import (
     UNKNOWN,
     Kind,
     Server,
+    missing_part,
+    refuses_key,
 )
 
 OWN = "http://scraper.internal:3002"
@@ -188,3 +190,26 @@ def test_what_may_be_a_passing_failure() -> None:
     assert "If this is a self-hosted server, set server of the connection to 'self-hosted'" in str(error)
     assert type(refusal(None, endpoints.CONCURRENCY, 500, body, {})) is ServerError
     assert type(refusal("self-hosted", endpoints.SCRAPE, 500, SOME_ENGINES, {})) is PageError
+
+
+@pytest.mark.parametrize(
+    ("text", "is_key"),
+    [
+        ("Invalid or missing API key.", True),
+        ("API key is invalid", True),
+        ("Not authenticated", True),
+        ("API key is missing required scope: crawl:write", False),
+        ("Zero data retention is unknown for this team. Ask us for a token", False),
+        ("Invalid URL. This site is not supported; your token has not been charged", False),
+    ],
+)
+def test_a_403_about_the_key(text: str, is_key: bool) -> None:
+    assert refuses_key(text) is is_key
+
+
+def test_the_service_has_data_providers() -> None:
+    """It names a mistake in the request."""
+    wire = {"alexandria": [{"provider": "x"}]}
+    text = "alexandria.0.capability: required; url is not allowed"
+    assert missing_part(HOSTED, "run_provider", 400, "BAD_REQUEST", text, wire) is None
+    assert missing_part(GATEWAY, "run_provider", 400, "BAD_REQUEST", text, wire)
