@@ -49,15 +49,16 @@ from airflow_provider_webdata.api.http_clients import http_client, tls_context
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
-from airflow_provider_webdata.api.private_addresses import may_refuse_private, private_target_remedy
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import (
     CODE_NAMES,
     may_be_missing,
+    may_refuse_private,
     missing_part,
     missing_route,
     no_route,
     part_in_remark,
+    private_target_remedy,
     refuses_key,
     warning_instead,
 )

@@ -23,8 +23,7 @@ from msgspec.structs import replace
 from airflow_provider_webdata.airflow_db import connections
 from airflow_provider_webdata.airflow_db.connections import Connection
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.api.private_addresses import private_webhook_note
-from airflow_provider_webdata.api.servers import UNKNOWN, is_hosted_service
+from airflow_provider_webdata.api.servers import UNKNOWN, is_hosted_service, private_webhook_note
 from airflow_provider_webdata.commands.command import command
 from airflow_provider_webdata.commands.example import ExampleDag
 from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines

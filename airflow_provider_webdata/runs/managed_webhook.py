@@ -8,7 +8,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from airflow_provider_webdata.api.private_addresses import private_webhook_note
+from airflow_provider_webdata.api.servers import private_webhook_note
 from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.hooks.webhooks import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import pendulum
@@ -132,11 +133,12 @@ def _refused_since(accepted: datetime | None, refused: Mapping[str, tuple[int, d
         else f"since the last accepted one, which arrived {_ago(accepted)}"
     )
     last = max(moment for _, moment in refused.values())
-    return warning(
-        f"{total} refused {since}: {reasons}; the last one {_ago(last)}",
-        'If the service sent them, enter its secret as "Webhook secret" or "Signing secret"; a monitor keeps the former'
-        " webhook secret until the DAG that declares it runs.",
-    )
+    fields = {"secret": "Webhook secret", "signature": "Signing secret"}
+    wrong = [name for part, name in fields.items() if any(reason.startswith(part) for reason in refused)]
+    advice = f"If the service sent them, enter its secret as {' and '.join(map(json.dumps, wrong))}."
+    if "Webhook secret" in wrong:
+        advice += " A monitor keeps the former webhook secret until the DAG that declares it runs."
+    return warning(f"{total} refused {since}: {reasons}; the last one {_ago(last)}", advice)
 
 
 def _ago(moment: datetime) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.http_clients import http_client
-from airflow_provider_webdata.api.private_addresses import private_webhook_note
+from airflow_provider_webdata.api.servers import private_webhook_note
 from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.hosts import is_public
 from airflow_provider_webdata.common.http_library import httpx

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from airflow_provider_webdata.api import endpoints, models
 from airflow_provider_webdata.api.errors import PageError
 from airflow_provider_webdata.api.models.base import ResponseModel
-from airflow_provider_webdata.api.private_addresses import private_target_remedy
+from airflow_provider_webdata.api.servers import private_target_remedy
 from airflow_provider_webdata.common.item_urls import page_problem, was_fetched
 from airflow_provider_webdata.hooks.calls import Body, Call
 from airflow_provider_webdata.hooks.operations.base import Operations

@@ -17,8 +17,12 @@ from airflow_provider_webdata.api.errors import (
     error_text,
 )
 from airflow_provider_webdata.api.prices import by_format
-from airflow_provider_webdata.api.private_addresses import may_refuse_private, private_target_remedy
-from airflow_provider_webdata.api.servers import missing_part, warning_instead
+from airflow_provider_webdata.api.servers import (
+    may_refuse_private,
+    missing_part,
+    private_target_remedy,
+    warning_instead,
+)
 from airflow_provider_webdata.common.arguments import number
 from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.item_urls import url_of, was_fetched

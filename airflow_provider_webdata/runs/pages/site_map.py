@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from airflow_provider_webdata.api.errors import error_text
 from airflow_provider_webdata.api.models import MapRequest, MapResponse
 from airflow_provider_webdata.api.prices import DEFAULT_LINKS, MAP
-from airflow_provider_webdata.api.private_addresses import private_target_remedy
-from airflow_provider_webdata.api.servers import NO_LINKS
+from airflow_provider_webdata.api.servers import NO_LINKS, private_target_remedy
 from airflow_provider_webdata.common.remedies import sentence
 from airflow_provider_webdata.hooks.task_metrics import count
 from airflow_provider_webdata.runs.call import CallResult, CallRun, summary_of
