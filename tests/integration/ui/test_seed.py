@@ -414,26 +414,29 @@ def test_a_viewer_without_the_right_to_connections(page: Page, full: Full) -> No
     expect(page.get_by_text("Webhook URL")).to_have_count(0)
 
 
-def test_an_expired_session_keeps_what_is_shown(wide: Page, full: Full) -> None:
+def test_an_expired_session_keeps_what_is_shown(page: Page, full: Full) -> None:
     """And says since when it is not updated, with a link to the login; the next answer ends it."""
-    page, note = wide, wide.locator("#outdated")
-    opened_page(page, f"{UI_PATH}/monitors")
-    shown = page.locator("main").inner_text()
-    cookies = page.context.cookies()
-    page.context.clear_cookies()
-    page.evaluate("Promise.all([...document.querySelectorAll('main, .part')].map(part => load(part, false)))")
-    expect(note).to_have_text(
-        re.compile(r"Not updated since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. Your session has")
-    )
-    assert page.locator("main").inner_text() == shown
-    page.context.add_cookies(cookies)  # type: ignore[arg-type]
-    page.evaluate("load(document.querySelector('main'), false)")
-    expect(note).to_be_hidden()
-    page.context.clear_cookies()
-    page.evaluate("load(document.querySelector('main'), false)")
-    note.get_by_role("link", name="Log in").click()
-    page.wait_for_url(lambda url: "login" in url and quote(f"{UI_PATH}/monitors", safe="") in url)
-    page.context.add_cookies(cookies)  # type: ignore[arg-type]
+    browser, url = page.context.browser, str(full.client.base_url)
+    assert browser is not None
+    with browser.new_context(base_url=url, reduced_motion="reduce") as context:
+        context.add_cookies([{"name": "_token", "value": full.tokens["admin"], "url": url}])
+        cookies: Any = context.cookies()
+        page = context.new_page()
+        note, renew = page.locator("#outdated"), "load(document.querySelector('main'), false)"
+        opened_page(page, f"{UI_PATH}/inbox")
+        rows = page.locator("tbody tr").count()
+        context.clear_cookies()
+        page.evaluate(renew)
+        text = r"Not updated since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. Your session has expired\. Log in"
+        expect(note).to_have_text(re.compile(text), use_inner_text=True)
+        assert page.locator("tbody tr").count() == rows > 0
+        context.add_cookies(cookies)
+        page.evaluate(renew)
+        expect(note).to_be_hidden()
+        context.clear_cookies()
+        page.evaluate(renew)
+        note.get_by_role("link", name="Log in").click()
+        page.wait_for_url(lambda at: "login" in at and quote(f"{UI_PATH}/inbox", safe="") in at)
 
 
 def test_lists_fit_their_frame(page: Page) -> None:
