@@ -136,7 +136,7 @@ def get_provider_info() -> dict[str, Any]:
                     "placeholders": {
                         "host": f"{HOSTED_URL}, or with a port: http://localhost:3002",
                         "password": "Key of the service; empty for a server without keys",
-                        "port": "Only if Base URL has none. To test: 443 for https, 80 for http",
+                        "port": "That of Base URL, else 443 (http: 80). Test needs it",
                         "extra": "{}",
                     },
                 },
