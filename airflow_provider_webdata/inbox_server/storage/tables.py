@@ -35,6 +35,7 @@ ASSET_EVENT_TABLE = "webdata_asset_event"
 VERSION_TABLE = "alembic_version_webdata"
 
 CONN_ID_LENGTH = 250
+MAX_SENDER = 100
 TEXT_LENGTH = 200
 
 
@@ -138,13 +139,15 @@ counter = Table(
     Column("last_position", BigInteger, nullable=False),
 )
 
-# Counts of refused deliveries since the last accepted one; see `refusals`.
+# Counts of refused deliveries; see `refusals`.
 refusal = Table(
     REFUSAL_TABLE,
     metadata,
     # In upper case, as in the names of environment variables: the same for all spellings of an id.
     Column("conn_id", exact_text(CONN_ID_LENGTH), primary_key=True),
     Column("reason", exact_text(20), primary_key=True),
+    # Empty for all beyond the first `MAX_SENDERS`.
+    Column("sender", exact_text(MAX_SENDER), primary_key=True),
     # Before `since`: MySQL assigns from left to right.
     Column("refused", BigInteger, nullable=False),
     # When the first and the last of them were stored.

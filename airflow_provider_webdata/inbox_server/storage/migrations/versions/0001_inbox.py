@@ -96,10 +96,11 @@ def upgrade() -> None:
         REFUSAL,
         sa.Column("conn_id", text(250), nullable=False),
         sa.Column("reason", text(20), nullable=False),
+        sa.Column("sender", text(100), nullable=False),
         sa.Column("refused", sa.BigInteger(), nullable=False),
         sa.Column("since", moment(), nullable=False),
         sa.Column("refused_at", moment(), nullable=False),
-        sa.PrimaryKeyConstraint("conn_id", "reason", name=f"{REFUSAL}_pkey"),
+        sa.PrimaryKeyConstraint("conn_id", "reason", "sender", name=f"{REFUSAL}_pkey"),
         schema=metadata.schema,
     )
     op.create_table(
