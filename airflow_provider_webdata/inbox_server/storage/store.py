@@ -40,7 +40,7 @@ MAX_CONNECTIONS = 1000
 REPEATED_WITHIN = timedelta(minutes=30)
 """Time after which an equal body without an id of its event is a new event. The service repeats within 21 minutes."""
 
-_OMITTED = {"dedupe", "page_hash", "operation", "name", "monitor_name", "is_meaningful", "facts", "body"}
+_OMITTED = {"dedupe", "page_hash", "operation", "name", "is_meaningful", "facts", "body"}
 _WITHOUT_BODY = [column for column in delivery.c if column.name not in _OMITTED]
 # Alembic's own function logs two lines.
 _REVISION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
@@ -364,6 +364,7 @@ def _row_of(new: NewDelivery) -> dict[str, Any]:
         "monitor_id": envelope.monitor_id,
         "monitor_name": envelope.monitor_name,
         "dag_id": envelope.dag_id,
+        "task_id": envelope.task_id,
         "is_meaningful": envelope.is_meaningful,
         "facts": envelope.facts,
         "page_hash": None if envelope.page_url is None else page_hash(envelope.page_url),

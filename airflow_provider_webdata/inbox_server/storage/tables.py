@@ -88,6 +88,7 @@ delivery = Table(
     Column("monitor_name", exact_text(MAX_MONITOR_NAME)),
     # From a managed webhook's metadata: readers of its DAG may read the delivery.
     Column("dag_id", exact_text(MAX_DAG_ID)),
+    Column("task_id", exact_text(MAX_DAG_ID)),
     # Of a monitor's new or changed page: its change was judged meaningful.
     Column("is_meaningful", Boolean(create_constraint=False)),
     # JSON of the asset event's facts, of completed checks and jobs; see `Envelope`.
@@ -107,6 +108,7 @@ delivery = Table(
     Index("idx_webdata_inbox_delivery_correlation_key", "conn_id", "correlation_key", "position"),
     Index("idx_webdata_inbox_delivery_job_id", "conn_id", "job_id", "position"),
     Index("idx_webdata_inbox_delivery_monitor_id", "conn_id", "monitor_id", "position"),
+    Index("idx_webdata_inbox_delivery_dag_id", "conn_id", "dag_id", "position"),
     Index("idx_webdata_inbox_delivery_page_hash", "conn_id", "page_hash", "position"),
     Index("idx_webdata_inbox_delivery_event", "conn_id", "name", "operation", "position"),
     # Rows without a position, oldest first. MySQL has no partial indexes and includes all rows.
