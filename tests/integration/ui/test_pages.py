@@ -361,6 +361,9 @@ def test_refused_deliveries(pages: Pages) -> None:
     for role, conn_ids in {"admin": [HIDDEN_CONN_ID, CONN_ID], "op": [CONN_ID]}.items():
         text = pages.get("/inbox", role=role, find="a job whose webhook did not arrive").text
         assert re.findall(r"<td>(\w+)</td>\n<td>with a wrong webhook secret", text) == conn_ids
+        attention = pages.get("/attention", role=role).text
+        assert re.findall(r">connection (\w+)</a>", attention) == conn_ids
+        assert "with a wrong webhook secret were refused. If the service sent them" in attention
     assert "203.0.113.9 via 10.0.0.2" in text
     assert "enter its secret as &#34;Webhook secret&#34;" in text
     assert f"airflow webdata doctor --conn-id {CONN_ID}" in pages.get("/inbox", find="none", **CONN).text
