@@ -283,7 +283,7 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
             yield f"  {note}."
         error = inbox_error(settings)
         if error is not None:
-            yield f"  No inbox answers yet, so tasks wait by polling: {error.brief()}."
+            yield f"  Tasks wait by polling for now: {error.brief()}."
         if error is not None and not isinstance(error, InboxRefusedError):
             yield (
                 f"  Set `inbox = True` in section [webdata] of {AIRFLOW_CONFIG}, or AIRFLOW__WEBDATA__INBOX=True, for "

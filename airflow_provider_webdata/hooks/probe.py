@@ -161,7 +161,8 @@ class Probe(msgspec.Struct, frozen=True):
             return False, f"{self.contradiction} (WD-001)."
         declare = "" if self.server.kind or not self.kind else f' Set "Server" to {self.kind}.'
         if self.usage is not None:
-            return True, credits_left(self.usage) + declare
+            works = "The API key works" if self.server.requires_key else "The server responds"
+            return True, f"{works}; {credits_left(self.usage)}.{declare}"
         if (problem := self.problem) is None:
             unknown = f" {_KIND_UNKNOWN}." if self.server.kind is None and not self.kind else ""
             return True, f"{without(NO_BALANCE)}.{declare or unknown}"

@@ -153,7 +153,7 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     assert (kept["host"], kept["port"]) == (stored["host"], stored["port"])
     assert forced["files"]["river_news.py"] == EXAMPLE
     assert f"The service delivers to {webhook_url}/webdata/inbox/webdata_default/...:" in forced["output"]
-    assert "No inbox answers yet, so tasks wait by polling: " in forced["output"]
+    assert "Tasks wait by polling for now: " in forced["output"]
     assert f"Set `inbox = True` in section [webdata] of {home / 'airflow.cfg'}" in forced["output"]
 
     for answer in (made, again, other_dag, second, replaced, forced):
