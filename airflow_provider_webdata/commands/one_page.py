@@ -8,6 +8,6 @@ with DAG("one_page", schedule="@daily", start_date=pendulum.datetime(2026, 1, 1)
 
     @task
     def show(page: dict):
-        print(page["metadata"].get("sourceURL"), len((page.get("markdown") or "").split()), "words")
+        print(page["metadata"].get("title"), len((page.get("markdown") or "").split()), "words")
 
     show(scrape.output)

@@ -13,8 +13,8 @@ from webdata_sandbox.server import SandboxServer
 @pytest.mark.parametrize(
     ("other", "dag_id", "line"),
     [
-        (None, "site_pages", "https://example.com/ 8 words"),
-        (FirecrawlCompat, "one_page", "https://example.com 3 words"),
+        (None, "site_pages", "Example Domain 8 words"),
+        (FirecrawlCompat, "one_page", "Page https://example.com 3 words"),
     ],
 )
 def test_init_and_the_first_dag(
