@@ -98,6 +98,11 @@ class ClientConfig:
         """Name of the account that calls are billed to: a digest of base URL and API key, which reveals neither."""
         return hashlib.sha256(f"{self.base_url}\n{self.api_key}".encode()).hexdigest()[:16]
 
+    @property
+    def has_api_key(self) -> bool:
+        """Whether the connection has an API key."""
+        return self.api_key != PLACEHOLDER_KEY
+
     def __post_init__(self) -> None:
         base_url = self.base_url.strip().rstrip("/").removesuffix("/v2").rstrip("/")
         object.__setattr__(self, "base_url", base_url)

@@ -227,8 +227,8 @@ def _check(address: InboxAddress, response: httpx.Response) -> None:
     if status == 401:
         raise InboxRefusedError(
             f"the inbox at {address.url} rejects the token for connection {address.conn_id!r} ({words}); the API "
-            "server must read the same connection with the same signing_secret (or webhook_secret), and the "
-            "clocks of both machines must agree"
+            "server must read the same connection with the same signing_secret (or webhook_secret), of which it "
+            "notices a change after up to 30 seconds, and the clocks of both machines must agree"
         )
     if status == 410 and isinstance(body.get("cursor"), str):
         raise CursorAheadError(

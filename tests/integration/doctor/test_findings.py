@@ -33,6 +33,7 @@ from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.wire import INBOX_PATH, REFUSED, SECRET_HEADER
 from airflow_provider_webdata.inbox_server import application, db_manager
 from airflow_provider_webdata.inbox_server.http import receive
+from airflow_provider_webdata.inbox_server.http.connections import CACHE_SECONDS
 from tests.integration.doctor.conftest import SECRETS, SIGNING_SECRET, World
 from tests.support.airflow_rows import add_task
 from tests.support.certificates import self_signed
@@ -461,7 +462,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         {"host": ("warning", "nothing shows that it has this API", 'The declared "Server" is believed')},
     ),
     "a server that is recognized by its refusal of a scrape": (
-        lambda w: w.connect(_other_implementation(w), server="gateway"),
+        lambda w: w.connect(_other_implementation(w), key="", server="gateway"),
         {},
     ),
     "a server that is recognized and not declared": (
@@ -659,7 +660,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
         {
             "inbox": (
                 "failed",
-                "no inbox answers for the Webhook URL, so tasks wait by polling",
+                "tasks wait by polling: http",
                 "Set `inbox = True` in section [webdata] of airflow.cfg, or AIRFLOW__WEBDATA__INBOX=True, for all of "
                 "Airflow's components. Then run `airflow db migrate`, and restart the API server.",
             )
@@ -680,7 +681,7 @@ ROWS: dict[str, tuple[Arrange, Expected]] = {
             "inbox": (
                 "failed",
                 "rejects the token for connection 'webdata_default'",
-                "clocks of both machines",
+                f"notices a change after up to {CACHE_SECONDS:g} seconds, and the clocks of both machines",
             )
         },
     ),
@@ -749,6 +750,10 @@ SEEN: dict[str, dict[str, str]] = {
         "deliveries": "the last one arrived ",
     },
     "a proxy": {"host": " responds through the proxy"},
+    "a server that is recognized by its refusal of a scrape": {
+        "key": "the server responds without an API key",
+        "server": "gateway, as declared: no response shows its kind",
+    },
     "a good certificate": {"tls": "TLSv1.3, the certificate expires on 20"},
     "no webhooks": {
         "webhook": "no Webhook URL: tasks wait by polling",

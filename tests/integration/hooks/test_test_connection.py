@@ -62,7 +62,7 @@ def test_works(sandbox, connect):
     [
         ("hosted", None, True, r'credits are left of \d+ in the plan\. Set "Server" to hosted\.$'),
         ("hosted", "self-hosted", False, r'reports a balance, .* declares it self-hosted\. Set "Server" to hosted: '),
-        ("hosted", "gateway", True, r"credits are left of \d+ in the plan\.$"),
+        ("hosted", "gateway", True, r"^The server responds; \d+ credits are left of \d+ in the plan\.$"),
         ("self-hosted", "self-hosted", True, r"It does not report credits\.$"),
         ("self-hosted", "gateway", True, r"It does not report credits\.$"),
         ("self-hosted", None, True, r'It does not report credits\. Set "Server" to self-hosted\.$'),
@@ -260,8 +260,8 @@ def test_a_webhook_url_without_an_inbox(sandbox, connect, inbox, silent):
     connect(sandbox.url, sandbox.api_key, **inbox.extra)
     works, message = WebDataHook().test_connection()
     assert works
-    assert (f"so tasks wait by polling: the inbox at {inbox.url} does not respond" in message) is silent
-    assert ("No inbox answers" in message) is silent
+    assert (f"Tasks wait by polling: the inbox at {inbox.url} does not respond" in message) is silent
+    assert ("by polling" in message) is silent
     if silent:
         inbox.start()
 
