@@ -439,7 +439,7 @@ def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
     monitor = pages.get("/monitors/monitor/part", **CONN, monitor_id=ids["monitor"]).text
     assert f"<h1><bdi>{escape(HOSTILE)}</bdi> " in monitor
     whole = pages.get("/monitors/monitor", **CONN, monitor_id=ids["monitor"]).text
-    assert f"<title><bdi>{escape(HOSTILE)}</bdi>" in whole or f"<title>{escape(HOSTILE)}" in whole
+    assert f"<title>{escape(HOSTILE[:8])}" in whole
     # What the newest check that found something found, then a strip of all.
     assert monitor.index("monitors/check?") < monitor.index('class="strip"')
     assert ids["check"] in monitor
