@@ -28,6 +28,11 @@ def delivery_page(delivery_id: int) -> str:
     return _page("inbox", id=str(delivery_id))
 
 
+def inbox_page(conn_id: str) -> str:
+    """Return the path of the inbox with the deliveries of a connection."""
+    return _page("inbox", conn_id=conn_id)
+
+
 def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
     """Return the path of a task instance's page.
 

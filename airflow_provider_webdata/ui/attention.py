@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
-from airflow_provider_webdata.common.page_urls import delivery_page, monitor_page
+from airflow_provider_webdata.common.page_urls import delivery_page, inbox_page, monitor_page
 from airflow_provider_webdata.common.xcom_keys import INCOMPLETE
 from airflow_provider_webdata.inbox.envelope import split_event
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.refusals import next_step
 from airflow_provider_webdata.ui.tasks import ATTENTION_KEYS, summary_from
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.airflow_db.tasks import TaskName
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
+    from airflow_provider_webdata.inbox_server.storage.refusals import RefusedDeliveries
     from airflow_provider_webdata.ui.tasks import Failure, TaskSummary, WaitingTask
 
 MAX_TASKS = 500
@@ -28,7 +30,7 @@ _CHECK = "check.completed"
 class Concern(NamedTuple):
     """Something that needs a person. Equal ones of a task are one.
 
-    :param state: `failed`, `rejected`, `incomplete`, `late`, or `no answer`.
+    :param state: `failed`, `rejected`, `incomplete`, `late`, `no answer`, or `refused`.
     :param reason: what is wrong.
     :param at: time of the newest.
     :param name: name of the thing, if it is no task.
@@ -149,3 +151,24 @@ def by_urgency(concerns: Iterable[Concern]) -> list[Concern]:
     """Return the concerns: first those that persist, and of each the newest first."""
     newest_first = sorted(concerns, key=lambda one: one.at, reverse=True)
     return sorted(newest_first, key=lambda one: one.has_recovered)
+
+
+def refused_concerns(refused: Iterable[RefusedDeliveries]) -> list[Concern]:
+    """Return a concern for each connection and reason of refused deliveries.
+
+    :param refused: newest first.
+    """
+    groups: dict[tuple[str, str], list[RefusedDeliveries]] = {}
+    for one in refused:
+        groups.setdefault((one.conn_id, one.text()), []).append(one)
+    return [
+        Concern(
+            "refused",
+            f"{sum(one.number for one in group):,} deliveries {reason} were refused. {next_step([group[0].reason])}",
+            group[0].last,
+            f"connection {conn_id}",
+            page=inbox_page(conn_id),
+            has_recovered=group[0].is_before_accepted,
+        )
+        for (conn_id, reason), group in groups.items()
+    ]

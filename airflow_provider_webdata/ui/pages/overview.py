@@ -16,6 +16,7 @@ from airflow_provider_webdata.ui.attention import (
     delivery_concerns,
     failure_filters,
     late_wait,
+    refused_concerns,
     reports_failure,
     task_concerns,
     unanswered,
@@ -64,6 +65,7 @@ async def attention_part(page: PageView) -> Response:
     late = await in_thread(_late_waits, page)
     known = {one_id for one in shown for one_id in one.summary.ids.values()}
     events, has_more_events, problem = await in_thread(_failed_deliveries, page, conn_ids, since)
+    refused = await in_thread(page.refused_deliveries, conn_ids)
     answers = await asyncio.gather(*map(page.lookups.answer, conn_ids))
     concerns = by_urgency(
         [
@@ -75,6 +77,7 @@ async def attention_part(page: PageView) -> Response:
             *task_concerns(shown),
             *map(late_wait, late),
             *delivery_concerns(events, known),
+            *refused_concerns(one for one in refused if one.last >= since),
         ]
     )
     return await page.render(

@@ -916,10 +916,10 @@ def test_refused_deliveries(world: World) -> None:
         return finding
 
     assert [deliver("another-signing-secret") for _ in range(3)] == [401] * 3
-    begin = "3 refused since the last accepted one, which arrived "
-    assert wait_until(lambda: found().seen.startswith(begin)), found()
+    assert wait_until(lambda: found().seen.startswith("3 refused since ")), found()
     assert found().state == "warning"
-    assert ": 3 with a wrong signature; the last one " in found().seen
+    assert ": 3 with a wrong signature, from 127.0.0.1; the last one " in found().seen
+    assert "; the last accepted one arrived before it, " in found().seen
     assert found().advice == 'If the service sent them, enter its secret as "Signing secret".'
     assert deliver(SIGNING_SECRET) == 200
     assert found().state == "passed", found()

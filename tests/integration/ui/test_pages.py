@@ -20,7 +20,7 @@ from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.application import VIEWS
-from tests.integration.ui.auth_manager import HIDDEN_DAG
+from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG
 from tests.integration.ui.conftest import (
     CONN_ID,
     COUNTED,
@@ -337,6 +337,39 @@ def test_pages_of_the_inbox(pages: Pages) -> None:
     assert len(pages.get("/inbox.csv", event="paged").text.splitlines()) == 121
 
 
+def test_a_row_of_the_inbox_is_a_job(pages: Pages, ids: dict[str, Any]) -> None:
+    """It has the events, the task, and what they woke."""
+    shop = {"metadata": {"dag_id": "shop", "task_id": "crawl"}}
+    for success in (True, False):
+        pages.deliver({"type": "crawl.page", "id": ids["crawl"], "success": success, **shop})
+    pages.deliver({"type": "crawl.completed", "id": ids["crawl"], "success": True, **shop})
+    text = pages.get("/inbox", find=ids["crawl"], dag_id="shop").text
+    [row] = [
+        " ".join(one.split()) for one in re.findall(r"<tr>\n<td><a class=\"row.*?</tr>", text, re.DOTALL)
+    ]
+    assert '>Crawl</a> <span class="badge success">Completed' in row
+    assert re.search(r"completed( × \d)?, page × 2 \(1 failed\)<", row)
+    assert f'{PREFIX}/dags/shop/tasks/crawl">shop.crawl</a>' in row
+    assert f'{PREFIX}/dags/shop/runs/run/tasks/crawl/plugin/webdata_task">its task</a>' in row
+
+
+def test_refused_deliveries(pages: Pages) -> None:
+    """They are on the first page of the inbox, and only for those who may read the connection."""
+    for conn_id in (CONN_ID, HIDDEN_CONN_ID):
+        pages.refuse(conn_id)
+    assert "Refused deliveries" not in pages.get("/inbox", role="viewer").text
+    for role, conn_ids in {"admin": [HIDDEN_CONN_ID, CONN_ID], "op": [CONN_ID]}.items():
+        text = pages.get("/inbox", role=role, find="a job whose webhook did not arrive").text
+        assert re.findall(r"<td>(\w+)</td>\n<td>with a wrong webhook secret", text) == conn_ids
+        attention = pages.get("/attention", role=role).text
+        assert re.findall(r">connection (\w+)</a>", attention) == conn_ids
+        assert "with a wrong webhook secret were refused. If the service sent them" in attention
+    assert "203.0.113.9 via 10.0.0.2" in text
+    assert "enter its secret as &#34;Webhook secret&#34;" in text
+    assert f"airflow webdata doctor --conn-id {CONN_ID}" in pages.get("/inbox", find="none", **CONN).text
+    assert "Refused deliveries" not in pages.get("/inbox", before=10**15).text
+
+
 def test_an_open_row(pages: Pages, ids: dict[str, Any]) -> None:
     """It has the body, the task, and the other events of the job. A link to a delivery opens its row."""
     job_id = "opened-job"
@@ -405,8 +438,10 @@ def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
     assert "3 monitors</p>" in text
     monitor = pages.get("/monitors/monitor/part", **CONN, monitor_id=ids["monitor"]).text
     assert f"<h1><bdi>{escape(HOSTILE)}</bdi> " in monitor
-    # A strip of checks, and beside it what the newest that found something found.
-    assert 'class="strip"' in monitor
+    whole = pages.get("/monitors/monitor", **CONN, monitor_id=ids["monitor"]).text
+    assert f"<title>{escape(HOSTILE[:8])}" in whole
+    # What the newest check that found something found, then a strip of all.
+    assert monitor.index("monitors/check?") < monitor.index('class="strip"')
     assert ids["check"] in monitor
     assert "monitors/check?" in monitor
     first = re.findall(r'check_id=([^"&]+)', monitor)[0]

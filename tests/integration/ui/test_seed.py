@@ -142,7 +142,8 @@ def test_pages_of_the_service(full: Full) -> None:
     for name, monitor_id in full.service.monitors.items():
         assert name in monitors
         assert len(full.service.checks[name]) > 9
-        assert monitor_id in full.get(monitor_page(CONNECTION_ID, monitor_id))
+        page = full.get(monitor_page(CONNECTION_ID, monitor_id))
+        assert page.startswith(f"{name} · Web Data"), page
     # Its webhook names no task.
     assert "declared by docs_rag_refresh.declare_monitor" in monitors
     assert {"completed", "partial", "failed"} == {
@@ -157,9 +158,8 @@ def test_pages_of_the_service(full: Full) -> None:
 
 def test_pages_of_airflow(full: Full) -> None:
     """Each shows the rows of Airflow's tables and of the inbox."""
-    inbox = full.get("/inbox")
-    assert "crawl.failed" in inbox
-    assert "batch_scrape.page" in full.get("/inbox", event="batch_scrape.page")
+    assert "docs_rag_refresh.crawl_docs failed its task Failed" in full.get("/inbox")
+    assert re.search(r"Batch scrape .* page × \d", full.get("/inbox", event="batch_scrape.page"))
     # Which delivery is the newest depends on the time of day.
     link = full.link("/inbox", "inbox", "id", event="crawl.completed")
     row = full.get(link.replace("/inbox?", "/inbox/delivery?"))
