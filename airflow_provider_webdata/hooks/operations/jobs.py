@@ -129,7 +129,7 @@ class JobOperations(Operations):
 
     async def job_status(
         self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
-    ) -> JobState:
+    ) -> models.JobStatus | models.AgentStatus:
         """Return the state of a job. Rely on its `status`, not on `success`.
 
         :param kind: `crawl`, `batch_scrape`, or `agent`.

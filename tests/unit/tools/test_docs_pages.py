@@ -18,8 +18,9 @@ Words.
 ## Start
 
 - [First](first.md): what it is
+    - [Below](below.md): part of it
 
-## Reference
+## References
 
 Generated.
 """
@@ -34,7 +35,8 @@ def test_the_list_of_all_pages_makes_the_sidebar() -> None:
     assert "- [Hook](reference/hook.md)" in contents
     assert "toctree" not in contents
     assert "```{toctree}\n:hidden:\n:caption: Start\n\nFirst <first>\n```" in toctrees
-    assert ":caption: Reference\n\nHook <reference/hook>\n```" in toctrees
+    assert ":caption: References\n\nHook <reference/hook>\n```" in toctrees
+    assert pages.nested(contents) == {"first.md": [("Below", "below")]}
 
 
 def test_the_front_page_has_cards_after_its_introduction() -> None:
