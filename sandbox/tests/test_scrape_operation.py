@@ -273,7 +273,7 @@ def test_a_call_without_a_key(sandbox) -> None:
 
 
 class TestLargeDocuments:
-    """See docs/service.md#large-documents."""
+    """See sandbox/docs/service.md#large-documents."""
 
     @pytest.fixture(autouse=True)
     def pdf(self, sandbox) -> None:

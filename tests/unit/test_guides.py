@@ -20,11 +20,11 @@ from airflow_provider_webdata.api.prices import BATCH_SCRAPE, CRAWL, MAP
 from airflow_provider_webdata.results.files.formats import FORMATS
 
 DOCS = Path(__file__).parents[2] / "docs"
-SERVICE = (DOCS / "service.md").read_text(encoding="utf-8")
+SERVICE = (DOCS.parent / "sandbox" / "docs" / "service.md").read_text(encoding="utf-8")
 COSTS = (DOCS / "costs.md").read_text(encoding="utf-8")
 FAQ = (DOCS / "faq.md").read_text(encoding="utf-8")
 
-PRICED = re.findall(r"^\| ([^|]+) \| ([^|]*\[[^|]*\]\(service\.md#[^|]*) \|$", COSTS, re.MULTILINE)
+PRICED = re.findall(r"^\| ([^|]+) \| ([^|]*\[[^|]*/service\.md#[^|]*) \|$", COSTS, re.MULTILINE)
 
 
 def rule(anchor: str) -> str:
