@@ -1,4 +1,4 @@
-"""Write the tables of the reference: arguments, options, configuration, connection fields, commands, XCom keys, codes.
+"""Write the reference: arguments, options, configuration, connection fields, commands, XCom keys, error codes.
 
     python -m tools.reference_pages            update outdated pages
     python -m tools.reference_pages --check    list outdated pages, and exit with 1 if there are any
@@ -25,6 +25,7 @@ from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from tools.docs_density import GENERATED
+from tools.docs_site import error_codes
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import code, page, plain_type, prose, table
 from tools.docs_site.subjects import (
@@ -129,7 +130,7 @@ def filled(text: str, name: str) -> str:
     def block(match: re.Match[str]) -> str:
         what = match["what"]
         if what == "codes":
-            inside, end = _codes(text), "codes"
+            inside, end = error_codes.sections(), "codes"
         elif match["name"] is None:
             inside, end = _fields(root), "fields"
         else:
@@ -403,13 +404,6 @@ def _xcom() -> str:
         "from the return value, or set Airflow's `multiple_outputs=True`.",
         _checked(("Key", "Value", "Pushed by"), rows, "common/xcom_keys.py"),
     )
-
-
-def _codes(text: str) -> str:
-    """Return the codes of the page of errors, from the first line of each section."""
-    found = re.findall(r"^### (WD-\d{3})\n\n((?:`\w+`(?:, )?)+): (.+)$", text, re.MULTILINE)
-    rows = [(f"[{name}](#{name.lower()})", kinds, line.removesuffix(".")) for name, kinds, line in found]
-    return _checked(("Code", "Error", "Meaning"), rows, "docs/errors.md")
 
 
 def _generated() -> str:

@@ -180,7 +180,7 @@ class TransportError(WebDataError):
 
 
 class UnknownHostError(TransportError):
-    """The name of the service's host does not exist. Nothing was sent."""
+    """The name of the service's host, or of the proxy, does not exist. Nothing was sent."""
 
     help_code = "WD-017"
     verdict = "never"
@@ -407,7 +407,7 @@ class NotFoundError(APIError):
 
 
 class CacheMissError(NotFoundError):
-    """404 with `SCRAPE_NO_CACHED_DATA` or `SCRAPE_LOCKDOWN_CACHE_MISS`; a lockdown miss is billed."""
+    """404: the call reads only the cache, which does not have the page; a miss under `lockdown` is billed."""
 
     help_code = "WD-022"
     verdict = "never"
@@ -460,7 +460,10 @@ class ConflictError(APIError):
 
 
 class RequestIdUsedError(ConflictError):
-    """409: the `x-request-id` was already used with another body. See sandbox/docs/service.md#provider-request-id."""
+    """409: the `x-request-id` was already used with another body.
+
+    See sandbox/docs/service.md#provider-request-id.
+    """
 
     help_code = "WD-062"
     verdict = "never"
