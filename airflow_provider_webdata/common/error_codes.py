@@ -107,7 +107,7 @@ CODES: Mapping[str, ErrorCode] = {
     ),
     "WD-011": ErrorCode(
         'another server may have responded: check "Base URL" and "Proxy"',
-        "The message quotes the beginning of the response. The client follows no redirect.",
+        "The client follows no redirect.",
         airflow=_WAIT_CONTINUES,
     ),
     "WD-012": ErrorCode(
@@ -424,7 +424,7 @@ CODES: Mapping[str, ErrorCode] = {
     ),
     "WD-069": ErrorCode(
         "check that the database is available, then clear the task, which calls no service",
-        "The message has its reason. A row that it rejects is [WD-060](#wd-060).",
+        "A row that it rejects is [WD-060](#wd-060).",
     ),
     "WD-070": ErrorCode(
         "ask the service what became of the request before you clear the task",
@@ -444,7 +444,6 @@ CODES: Mapping[str, ErrorCode] = {
     ),
     "WD-200": ErrorCode(
         "read the service's reason, and correct the request",
-        "The message has that reason.",
     ),
     "WD-400": ErrorCode(
         "change the fields that the message names, or extra_body",
