@@ -1,4 +1,4 @@
-"""Write the tables of the reference: arguments, options, configuration, connection fields, commands, results, codes.
+"""Write the reference: arguments, options, configuration, connection fields, commands, results, XCom keys, codes.
 
     python -m tools.reference_pages            update outdated pages
     python -m tools.reference_pages --check    list outdated pages, and exit with 1 if there are any
@@ -25,6 +25,7 @@ from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from tools.docs_density import GENERATED
+from tools.docs_site import error_codes
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import code, page, plain_type, prose, table
 from tools.docs_site.result_classes import attributes_of, described_bases, methods_of_results
@@ -131,7 +132,7 @@ def filled(text: str, name: str) -> str:
     def block(match: re.Match[str]) -> str:
         what = match["what"]
         if what == "codes":
-            inside, end = _codes(text), "codes"
+            inside, end = error_codes.sections(), "codes"
         elif match["name"] is None:
             inside, end = _fields(root), "fields"
         else:
@@ -444,13 +445,6 @@ def _results() -> str:
 def _meaning(texts: dict[str, str], name: str) -> list[str]:
     """Return the last cell of an attribute's row; none if the class describes no attribute alone."""
     return [_line(texts.get(name, ""), "../")] if texts else []
-
-
-def _codes(text: str) -> str:
-    """Return the codes of the page of errors, from the first line of each section."""
-    found = re.findall(r"^### (WD-\d{3})\n\n((?:`\w+`(?:, )?)+): (.+)$", text, re.MULTILINE)
-    rows = [(f"[{name}](#{name.lower()})", kinds, line.removesuffix(".")) for name, kinds, line in found]
-    return _checked(("Code", "Error", "Meaning"), rows, "docs/errors.md")
 
 
 def _generated() -> str:

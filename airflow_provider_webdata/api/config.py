@@ -41,7 +41,7 @@ class ClientConfig:
 
     :param base_url: origin of the service, with a path prefix before `/v2` if a proxy adds one. A trailing `/v2`
         is removed.
-    :param api_key: the bearer key. See docs/service.md#authentication. Empty only for a self-hosted server or a
+    :param api_key: the bearer key. See sandbox/docs/service.md#authentication. Empty only for a self-hosted server or a
         gateway, which receives a placeholder.
     :param timeout: seconds for connecting and writing, and the minimum for reading. The read timeout is always longer
         than the service-side `timeout` of the request. Both limit a whole attempt: docs/errors.md.

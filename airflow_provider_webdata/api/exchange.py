@@ -309,7 +309,7 @@ def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str)
 def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
     """Return the trusted part of a `next` link: its path, starting at `/v2/`, and its query.
 
-    See docs/service.md#next-host.
+    See sandbox/docs/service.md#next-host.
 
     :param link: the link, or an earlier return value.
     :raises InvalidResponseError: the link has no path below `/v2/`.
@@ -601,7 +601,7 @@ class Reader(Generic[ResponseT]):
                 raise UnsupportedError(self._endpoint.label, self._status, text, lack=lack)
 
     def _deprecation(self) -> str:
-        """Return a warning from the headers `Deprecation`, `Sunset`, and `Link`. See docs/service.md#deprecation."""
+        """Return a warning from `Deprecation`, `Sunset`, and `Link`. See sandbox/docs/service.md#deprecation."""
         since, until = (self._line(_date(self._headers.get(name, ""))) for name in ("deprecation", "sunset"))
         text = f"{self._endpoint.label}: the service reports that this operation is deprecated"
         text += f" since {since}" if since else ""
@@ -621,7 +621,7 @@ class Reader(Generic[ResponseT]):
             # For non-ASCII text, pydantic's own parser is half as fast.
             return response.model_validate(msgspec.json.decode(body), context=self._odd)
         # Neither half an emoji nor a long number must invalidate a billed response. msgspec also rejects numbers that
-        # pydantic accepts. See docs/service.md#half-characters, #long-numbers.
+        # pydantic accepts. See sandbox/docs/service.md#half-characters, #long-numbers.
         readable = _with_long_numbers_as_text(_readable(body))
         return response.model_validate_json(readable, context=self._odd)
 
@@ -706,7 +706,7 @@ class Reader(Generic[ResponseT]):
             lack = missing_part(server, name, self._status, code, message, self._prepared.wire)
         size = len(self._prepared.request.get("content", b""))
         if self._status == HTTPStatus.INTERNAL_SERVER_ERROR and size > _MAX_BODY_BYTES:
-            # See docs/service.md#request-size.
+            # See sandbox/docs/service.md#request-size.
             cls = ClientError
             message = f"{message.removesuffix('.')}. The body has more than 10 MB ({size} bytes)"
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):

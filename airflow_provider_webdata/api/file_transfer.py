@@ -1,6 +1,6 @@
 """Upload of a file to the storage that the service specifies, on another host and without the API key.
 
-See docs/service.md#parse-by-reference.
+See sandbox/docs/service.md#parse-by-reference.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def missing_part(
 ) -> str | None:
     """Return what a server lacks for a request that it refused, as the rest of a sentence about it, or None.
 
-    See docs/service.md#server-lacks.
+    See sandbox/docs/service.md#server-lacks.
 
     :param endpoint: name of the endpoint.
     :param message: the server's message.
@@ -269,7 +269,7 @@ def part_in_remark(text: str, wire: Mapping[str, Any]) -> str | None:
 def warning_instead(server: Server, document: Mapping[str, Any]) -> str | None:
     """Return the warning that an unbilled document has instead of every requested format, or None.
 
-    See docs/service.md#document-without-formats.
+    See sandbox/docs/service.md#document-without-formats.
     """
     if server.bills or any(document[name] is not None for name in document.keys() - _NOT_CONTENT):
         return None
@@ -286,7 +286,7 @@ def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
 
 
 def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> str | None:
-    """Return the report of a server that it has no such path or method, or None. See docs/service.md#unknown-paths.
+    """Return a server's report that it lacks the path or method, or None. See sandbox/docs/service.md#unknown-paths.
 
     :param text: the message of a JSON object, else the beginning of the body.
     :param is_json: whether the body is a JSON object. Other text may be a proxy's.

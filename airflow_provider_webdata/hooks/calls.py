@@ -20,7 +20,7 @@ RequestT = TypeVar("RequestT", bound=RequestModel)
 Body = Mapping[str, Any]
 
 PAGE_SIZE = 100
-"""Maximum number of items on one page of a list. See docs/service.md#monitor-list, #check-list."""
+"""Maximum number of items on one page of a list. See sandbox/docs/service.md#monitor-list, #check-list."""
 
 
 class Call(msgspec.Struct, Generic[ResponseT], frozen=True):

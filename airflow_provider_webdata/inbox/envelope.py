@@ -1,4 +1,4 @@
-"""The envelope of a delivery (docs/service.md#webhooks). Its schema is open: unreadable fields count as missing."""
+"""A delivery's envelope (sandbox/docs/service.md#webhooks). Its schema is open: unreadable fields count as missing."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ from tools.acceptance.shape import Differences
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Server
 
-# A monitor of the run has one page and no goal, so each of its checks costs one page: docs/service.md#check-cost-pages.
+# A monitor of the run has one page and no goal, so each of its checks costs one page:
+# sandbox/docs/service.md#check-cost-pages.
 MONITOR_BOUNDS: Mapping[str, float] = {"create_monitor": 1, "run_monitor": 1}
 _JOB_CALLS = {
     calls.name: endpoint.name

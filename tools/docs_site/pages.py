@@ -19,6 +19,7 @@ MOVED = {
     "CONTRIBUTING.md": "contributing/guide.md",
     "SECURITY.md": "security.md",
     "docs/search.md": "searching.md",
+    "sandbox/docs/service.md": "service.md",
 }
 """The site paths of pages that are moved. Sphinx has its own page `search`."""
 

@@ -181,7 +181,7 @@ def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
 def _is_public(url: str) -> bool | None:
     """Return whether a host name resolves to a public address; None if it does not resolve.
 
-    The service silently skips private addresses (docs/service.md#delivery-private).
+    The service silently skips private addresses (sandbox/docs/service.md#delivery-private).
     """
     try:
         found = socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM)

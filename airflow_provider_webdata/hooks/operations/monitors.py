@@ -1,4 +1,4 @@
-"""Monitors and their checks. See docs/service.md#monitors."""
+"""Monitors and their checks. See sandbox/docs/service.md#monitors."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class MonitorOperations(Operations):
         """Create a monitor. Never retried after a lost response, because names are not unique.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. See
-            docs/service.md#monitor-fields; name, schedule, and targets are required.
+            sandbox/docs/service.md#monitor-fields; name, schedule, and targets are required.
         :param extra_body: merged into the body unchecked.
         """
         return (
@@ -66,7 +66,7 @@ class MonitorOperations(Operations):
     async def list_monitors(
         self, *, limit: int | None = None, offset: int | None = None
     ) -> list[models.Monitor]:
-        """Return one page of the monitors, newest first. See docs/service.md#monitor-list.
+        """Return one page of the monitors, newest first. See sandbox/docs/service.md#monitor-list.
 
         :param limit: maximum number of monitors, 1 to 100. Service default: 25.
         :param offset: number of monitors to skip.
@@ -98,7 +98,7 @@ class MonitorOperations(Operations):
         extra_body: Body | None = None,
         **fields: Unpack[MonitorUpdateFields],
     ) -> models.Monitor:
-        """Update a monitor; omitted fields are unchanged. See docs/service.md#monitor-update.
+        """Update a monitor; omitted fields are unchanged. See sandbox/docs/service.md#monitor-update.
 
         `targets` replaces the entire array, and a target without its `id` loses its page history.
 
@@ -145,7 +145,7 @@ class MonitorOperations(Operations):
         offset: int | None = None,
         status: str | None = None,
     ) -> list[models.MonitorCheck]:
-        """Return one page of a monitor's checks, newest first, without their pages. See docs/service.md#check-list.
+        """Return one page of a monitor's checks, newest first, without pages. See sandbox/docs/service.md#check-list.
 
         :param monitor_id: the monitor's UUID.
         :param limit: maximum number of checks, 1 to 100. Service default: 25.

@@ -1,6 +1,6 @@
 """The team that owns the API key: credits, tokens, queue, activity, and threat protection policy. Free.
 
-See docs/service.md#team.
+See sandbox/docs/service.md#team.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TeamOperations(Operations):
     async def credit_usage(self) -> models.CreditUsage:
         """Return the remaining credits. The figure lags behind the usage by minutes or hours.
 
-        See docs/service.md#credits-lag.
+        See sandbox/docs/service.md#credits-lag.
         """
         return (await self._execute(Call(endpoints.CREDIT_USAGE))).data
 
@@ -61,7 +61,7 @@ class TeamOperations(Operations):
         return await self._execute(Call(endpoints.CONCURRENCY))
 
     async def threat_policy(self) -> models.ThreatPolicy:
-        """Return the organization's threat protection policy. See docs/service.md#threat-policy.
+        """Return the organization's threat protection policy. See sandbox/docs/service.md#threat-policy.
 
         :raises EntitlementError: the team lacks the feature.
         """

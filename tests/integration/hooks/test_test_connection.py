@@ -186,6 +186,7 @@ UNPROVEN = {
 }
 
 
+@pytest.mark.says("the message lists what was tried")
 def test_an_api_that_nothing_shows_to_be_this_one(connect):
     """Only the declared kind says so: it is believed, with a warning."""
     for case, (status, body) in UNPROVEN.items():

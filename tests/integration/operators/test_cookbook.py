@@ -266,6 +266,7 @@ def test_each_recipe_has_its_form() -> None:
     assert len(RECIPES) == len(list(FOLDER.glob("*.md"))) - 1
 
 
+@pytest.mark.says("XCom `path` has the name")
 @pytest.mark.parametrize("title", RUN)
 def test_a_recipe(title: str, cook: Cook, tmp_path: Path) -> None:
     outcome = cook(title)

@@ -150,6 +150,7 @@ def test_a_schedule_as_text_over_the_runs_of_a_dag(run_dag: Any, sandbox: Sandbo
 
 
 @pytest.mark.rule("monitor-normalised")
+@pytest.mark.says("the log says that the monitor `matches the declaration`")
 def test_created_then_kept(here: SandboxServer, log: Log) -> None:
     """The first run creates, the second finds nothing to do; both return the monitor."""
     first, second = (value(create(goal="cheaper")) for _ in range(2))
@@ -326,6 +327,7 @@ def test_rate_limited_write(here: SandboxServer, connect: Any) -> None:
 
 
 @pytest.mark.rule("monitor-estimate")
+@pytest.mark.says("The message says what happened to the monitor")
 def test_too_expensive_to_create(here: SandboxServer) -> None:
     """Over the limit, nothing new stays behind."""
     task = create(max_credits_per_month="{{ 10 }}", schedule={"cron": "*/5 * * * *"})
@@ -484,6 +486,7 @@ def test_late_replica(here: SandboxServer, by: str) -> None:
 
 
 @pytest.mark.rule("monitor-run-conflict")
+@pytest.mark.says("The message says which: use another name")
 def test_run_when_one_is_running(here: SandboxServer) -> None:
     """Its id comes from the conflict; returning it or failing is a choice."""
     here.control.configure(check_seconds=3600)
