@@ -52,6 +52,7 @@ from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import (
     CODE_NAMES,
+    has_no_objects,
     may_be_missing,
     may_refuse_private,
     missing_part,
@@ -698,7 +699,9 @@ class Reader(Generic[ResponseT]):
         lack = None
         text = message if body else self._beginning()
         # Codes are an open set: one that is not only the status says what is missing.
-        names_object = self._endpoint.names_object(self._prepared.wire) or code not in (None, "not_found")
+        names_object = code not in (None, "not_found") or (
+            self._endpoint.names_object(self._prepared.wire) and not has_no_objects(server, name, text)
+        )
         if report := no_route(self._status, text, is_json=bool(body), names_object=names_object):
             lack, message = missing_route(name), report
         # Without a JSON object, the answer is from a proxy.
