@@ -45,7 +45,7 @@ from airflow_provider_webdata.api.errors import (
     error_class,
     flattened,
 )
-from airflow_provider_webdata.api.http_clients import http_client, tls_context
+from airflow_provider_webdata.api.http_clients import context_for, http_client
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
@@ -218,15 +218,15 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
     return options
 
 
-def route_options(config: ClientConfig, *, is_service: bool = True) -> dict[str, Any]:
+def route_options(config: ClientConfig, url: str = "", *, is_service: bool = True) -> dict[str, Any]:
     """Return the part of `http_options` that applies to any request: certificates and the proxy.
 
+    :param url: of the requests; empty: the base URL.
     :param is_service: whether the host is the service's, to which the client certificate is presented.
     """
     certificate = config.certificate if is_service else None
-    options: dict[str, Any] = {
-        "verify": tls_context(verify=config.verify, ca_file=config.ca_file, certificate=certificate)
-    }
+    trust = {"verify": config.verify, "ca_file": config.ca_file, "certificate": certificate}
+    options: dict[str, Any] = {"verify": context_for(url or config.base_url, proxy=config.proxy, **trust)}
     if config.proxy:
         options["proxy"] = config.proxy
     return options
