@@ -45,13 +45,14 @@ from airflow_provider_webdata.api.errors import (
     error_class,
     flattened,
 )
-from airflow_provider_webdata.api.http_clients import http_client, tls_context
+from airflow_provider_webdata.api.http_clients import context_for, http_client
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import (
     CODE_NAMES,
+    has_no_objects,
     may_be_missing,
     may_refuse_private,
     missing_part,
@@ -217,15 +218,15 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
     return options
 
 
-def route_options(config: ClientConfig, *, is_service: bool = True) -> dict[str, Any]:
+def route_options(config: ClientConfig, url: str = "", *, is_service: bool = True) -> dict[str, Any]:
     """Return the part of `http_options` that applies to any request: certificates and the proxy.
 
+    :param url: of the requests; empty: the base URL.
     :param is_service: whether the host is the service's, to which the client certificate is presented.
     """
     certificate = config.certificate if is_service else None
-    options: dict[str, Any] = {
-        "verify": tls_context(verify=config.verify, ca_file=config.ca_file, certificate=certificate)
-    }
+    trust = {"verify": config.verify, "ca_file": config.ca_file, "certificate": certificate}
+    options: dict[str, Any] = {"verify": context_for(url or config.base_url, proxy=config.proxy, **trust)}
     if config.proxy:
         options["proxy"] = config.proxy
     return options
@@ -698,7 +699,9 @@ class Reader(Generic[ResponseT]):
         lack = None
         text = message if body else self._beginning()
         # Codes are an open set: one that is not only the status says what is missing.
-        names_object = self._endpoint.names_object(self._prepared.wire) or code not in (None, "not_found")
+        names_object = code not in (None, "not_found") or (
+            self._endpoint.names_object(self._prepared.wire) and not has_no_objects(server, name, text)
+        )
         if report := no_route(self._status, text, is_json=bool(body), names_object=names_object):
             lack, message = missing_route(name), report
         # Without a JSON object, the answer is from a proxy.

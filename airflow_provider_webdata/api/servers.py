@@ -82,6 +82,8 @@ _LACKS: Mapping[str, str] = {
 
 _NO_ROUTE_PAGE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
 """In the page that the service's software returns for an unknown path."""
+_NAMES_NOTHING = re.compile(r"not found\.?", re.IGNORECASE)
+"""The text of a 404 for an unknown path. That for a missing object names the object."""
 _NO_FIGURES = "Could not find"
 """Begins the service's 404 for a team without credits or tokens: the only one for a path without an id."""
 CODE_NAMES = ("code", "errorCode", "error_code", "feedbackErrorCode")
@@ -298,6 +300,14 @@ def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> st
     is_missing = status == 404 and not names_object and not text.startswith(_NO_FIGURES)
     is_refused = status == 405 and (is_json or not text)
     return (text or "the body is empty") if is_missing or is_refused else None
+
+
+def has_no_objects(server: Server, endpoint: str, text: str) -> bool:
+    """Return whether a 404 means that a server lacks an operation, although the request names an object.
+
+    :param text: the server's message; empty for an empty body, which may be a proxy's unless the kind lacks it.
+    """
+    return endpoint in (_LACKS if _NAMES_NOTHING.fullmatch(text) else server.lacks if not text else ())
 
 
 def may_refuse_private(code: object) -> bool:

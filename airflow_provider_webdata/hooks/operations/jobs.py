@@ -14,15 +14,13 @@ from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
     NotFoundError,
     UnfinishedJobError,
-    UnsupportedError,
     WebDataError,
 )
 from airflow_provider_webdata.api.exchange import path_and_query
-from airflow_provider_webdata.api.servers import DROPS_QUERY
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
-from airflow_provider_webdata.hooks.calls import Body, Call
+from airflow_provider_webdata.hooks.calls import Body, Call, repeated_page
 from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.hooks.signatures import with_fields
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
@@ -246,8 +244,7 @@ class JobOperations(Operations):
                     if answer.completed is not None and answer.completed <= len(documents):
                         # A canceled job keeps `next`, and a gateway leads it to the first part, which is the whole.
                         return
-                    repeats = "the response repeats the documents of the page before"
-                    raise UnsupportedError(endpoint.label, 200, repeats, lack=DROPS_QUERY)
+                    raise repeated_page(endpoint, "documents")
                 following = None if is_same_link else checked(answer.next)
             yield DocumentPart(
                 documents,

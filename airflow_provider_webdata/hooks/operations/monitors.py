@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError, UnsupportedError
-from airflow_provider_webdata.api.servers import DROPS_QUERY
+from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, MonitorPages
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, MonitorPages, repeated_page
 from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.hooks.signatures import with_fields
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change
@@ -74,7 +73,10 @@ class MonitorOperations(Operations):
         return (await self._execute(_list_monitors(limit=limit, offset=offset))).data
 
     async def iter_monitors(self) -> AsyncIterator[models.Monitor]:
-        """Yield every monitor once, newest first, fetching page by page."""
+        """Yield every monitor once, newest first, fetching page by page.
+
+        :raises UnsupportedError: the server returns the same monitors again, because it does not receive `offset`.
+        """
         pages = MonitorPages()
         while pages.query is not None:
             for monitor in pages.add_page((await self._execute(_list_monitors(**pages.query))).data):
@@ -198,8 +200,7 @@ class MonitorOperations(Operations):
                 yield page
             link = answer.next or answer.data.next
             if answer.data.pages and not fresh and link in links:
-                repeats = "the response repeats the pages of the one before"
-                raise UnsupportedError(call.endpoint.label, 200, repeats, lack=DROPS_QUERY)
+                raise repeated_page(call.endpoint, "pages")
             # Stop at a page without new pages, or if the links form a loop.
             if not fresh or not link or link in links:
                 return

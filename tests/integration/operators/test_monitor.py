@@ -163,6 +163,17 @@ def test_created_then_kept(here: SandboxServer, log: Log) -> None:
     assert post["body"] == {"name": "prices", "schedule": NEVER, "targets": TARGETS, "goal": "cheaper"}
 
 
+@pytest.mark.rule("monitor-list")
+def test_a_list_that_a_gateway_cuts_creates_nothing(here: SandboxServer) -> None:
+    """It drops `offset`, so that each page is the first one, and the declared monitor is on none."""
+    page = {"success": True, "data": [{"id": f"m{number}", "name": "other"} for number in range(25)]}
+    here.control.add_fault("status", method="GET", path="/v2/monitor$", status=200, body=page, times=None)
+    outcome = direct.run(create(), StateStore())
+    assert outcome.ended == ("failed", 1)
+    assert "a gateway on the way drops the query" in " ".join(str(outcome.error).split())
+    assert writes(here) == []
+
+
 @pytest.mark.rule("target-ids", "monitor-update", "webhook-headers")
 def test_only_differences_are_patched(here: SandboxServer, log: Log) -> None:
     """Targets keep their ids; the log names fields, no values."""
