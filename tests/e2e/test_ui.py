@@ -76,9 +76,14 @@ def shown(stack: Stack, start: Callable[..., Run], control: SandboxControl) -> I
 
 
 def test_in_airflows_menu(page: Page, stack: Stack, shown: Shown) -> None:
-    """The frame opens every page of its menu; a link to a task moves Airflow itself, and no link leads elsewhere."""
+    """The card on Home and the frame open every page; a link to a task moves Airflow, and no link leads elsewhere."""
     page.set_viewport_size({"width": 1300, "height": 900})
     page.emulate_media(color_scheme="light")
+    page.goto("/")
+    card = page.locator(".webdata-card")
+    expect(card.get_by_role("link", name=PAGE)).to_be_visible()
+    card.get_by_role("link", name="What changed").click()
+    page.wait_for_url(f"**{UI_PATH}/#changes")
     page.goto("/plugin/webdata")
     frame = page.frame_locator("iframe[title='Web Data']")
     wait_for_parts(frame)

@@ -45,6 +45,15 @@ CHEAP_DAGS = tuple(f"cheap{number}" for number in range(8))
 OTHER_DAG = "other_dag"
 """A DAG that spent credits with another connection."""
 FAILED_DAG = "failed_dag"
+SITE_DAG = "site_dag"
+"""A DAG with a task that failed for the same reason as one of the hidden DAG."""
+REFUSED = {
+    "message": "2 of 9 pages failed",
+    "code": "WD-033",
+    "fix": "Correct or omit the failed URLs",
+    "reasons": [{"url": "https://docs.example/a", "error": "Forbidden", "code": "403", "status": 403}],
+}
+"""The XCom of an attempt that a site refused."""
 FAILURE = {
     "message": "the inbox's tables are missing",
     "code": "WD-051",
@@ -458,6 +467,17 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "rendered": ours,
             "xcoms": {"failure": FAILURE},
         },
+        *(
+            {
+                "dag_id": dag_id,
+                "task_id": task_id,
+                "operator": "WebDataCrawlOperator",
+                "state": "failed",
+                "rendered": ours,
+                "xcoms": {"failure": REFUSED, "credits": spent(credits, "in_vault")},
+            }
+            for dag_id, task_id, credits in ((SITE_DAG, "crawl", 5), (HIDDEN_DAG, "secret_site", 7))
+        ),
         *(
             {
                 "dag_id": dag_id,
