@@ -74,6 +74,15 @@ _KEY = _arg("--key", help="Only deliveries with this correlation key")
 _JOB_ID = _arg("--job-id", help="Only deliveries of this job, for monitors of this check")
 _MONITOR_ID = _arg("--monitor-id", help="Only deliveries of this monitor")
 _PAGE_URL = _arg("--page-url", help="Only deliveries about the page with exactly this URL")
+_OF_DAG_IDS = _arg(
+    "--dag-id",
+    help="Only deliveries about jobs and monitors of this DAG; can be repeated",
+    action="append",
+    default=[],
+)
+_RECEIVED_SINCE = _arg(
+    "--since", help="Only deliveries received at or after this date or time, in UTC without an offset"
+)
 _LIMIT = _arg("--limit", help="Most deliveries to show (default: %(default)s)", type=int, default=50)
 _OLDER_THAN = _arg(
     "--older-than",
@@ -201,9 +210,22 @@ def _inbox() -> tuple[ActionCommand, ...]:
     return (
         ActionCommand(
             name="list",
-            help="List deliveries, the newest first",
+            help="List deliveries, the newest first, and the refused ones of the last day",
             func=_command("inbox.list_deliveries"),
-            args=(_CONN_ID, _EVENT, _KEY, _JOB_ID, _MONITOR_ID, _PAGE_URL, _LIMIT, ARG_OUTPUT, ARG_VERBOSE),
+            args=(
+                *(
+                    _CONN_ID,
+                    _OF_DAG_IDS,
+                    _EVENT,
+                    _KEY,
+                    _JOB_ID,
+                    _MONITOR_ID,
+                    _PAGE_URL,
+                    _RECEIVED_SINCE,
+                    _LIMIT,
+                ),
+                *(ARG_OUTPUT, ARG_VERBOSE),
+            ),
         ),
         ActionCommand(
             name="show",

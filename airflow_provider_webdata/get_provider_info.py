@@ -165,7 +165,7 @@ def _options() -> dict[str, dict[str, Any]]:
             "default": "False",
         },
         "pages": {
-            "description": "Pages in Airflow's UI: a menu entry `Web Data`, and a tab on every task instance.",
+            "description": "Pages in Airflow's UI: a menu entry `Web Data`, a card on Home, and a tab on every task.",
             "version_added": "0.1.0",
             "type": "boolean",
             "example": None,

@@ -10,9 +10,16 @@ from urllib.parse import quote
 from airflow.plugins_manager import AirflowPlugin
 from jinja2 import pass_context
 
+from airflow_provider_webdata import __version__
 from airflow_provider_webdata.common.coded_errors import traceback_of
 from airflow_provider_webdata.common.logs import logger
-from airflow_provider_webdata.common.page_urls import FRAME_ROUTE, TASK_ROUTE, UI_PATH, path_of
+from airflow_provider_webdata.common.page_urls import (
+    CARD_ROUTE,
+    FRAME_ROUTE,
+    TASK_ROUTE,
+    UI_PATH,
+    path_of,
+)
 from airflow_provider_webdata.common.supported_airflow import require_airflow
 
 if TYPE_CHECKING:
@@ -115,6 +122,16 @@ def _views() -> list[dict[str, Any]]:
     ]
 
 
+def _card() -> dict[str, Any]:
+    """Return the card on Airflow's Home."""
+    from airflow.configuration import conf
+
+    root = path_of(conf.get("api", "base_url", fallback="")) + UI_PATH
+    # Airflow draws the function that the script assigns to this name.
+    script = f"{root}/static/{__version__}/card.js"
+    return {"name": "WebDataCard", "url_route": CARD_ROUTE, "destination": "dashboard", "bundle_url": script}
+
+
 def _icon(color: str) -> str:
     """Return the data URI of the icon, a globe with an arrow into this Airflow."""
     lines = "M6 28h44M10 17h36M10 39h24M48 36v20m-8-8 8 8 8-8"
@@ -160,3 +177,10 @@ class WebDataPlugin(AirflowPlugin):
         from airflow_provider_webdata.inbox_server.options import pages_enabled
 
         return _views() if pages_enabled() else []
+
+    @cached_property
+    def react_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
+        """The card of the pages on Home, if they are enabled."""
+        from airflow_provider_webdata.inbox_server.options import pages_enabled
+
+        return [_card()] if pages_enabled() else []

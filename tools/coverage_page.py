@@ -3,9 +3,9 @@
     python -m tools.coverage_page            write the page
     python -m tools.coverage_page --check    list mistakes, and exit with 1 if there are any
 
-The rules are the anchors `<a id="...">` of docs/service.md, and its headings are sections. A test names the rules
-that it covers with `@pytest.mark.rule("search-query", ...)`. `--check` reports rules without a test, and marks and
-citations of unknown rules.
+The rules are the anchors `<a id="...">` of sandbox/docs/service.md, and its headings are sections. A test names the
+rules that it covers with `@pytest.mark.rule("search-query", ...)`. `--check` reports rules without a test, and marks
+and citations of unknown rules.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-SERVICE = ROOT / "docs/service.md"
+SERVICE = ROOT / "sandbox/docs/service.md"
 PAGE = ROOT / "build/coverage.md"
 TESTS = ("tests", "sandbox/tests")
 CITING = (
@@ -37,14 +37,14 @@ CITING = (
 HEAD = """\
 # Coverage
 
-The tests of each rule of [the service](../docs/service.md), from their marks, `@pytest.mark.rule("search-query")`.
+The tests of each rule of [the service](../sandbox/docs/service.md), by mark, `@pytest.mark.rule("search-query")`.
 Tests of the sandbox check the emulator, all other tests check the provider.
 """
 
 
 @dataclass
 class Section:
-    """A heading of docs/service.md and the rules below it."""
+    """A heading of sandbox/docs/service.md and the rules below it."""
 
     title: str
     level: int
@@ -61,7 +61,7 @@ class Claim:
 
 
 def sections(text: str) -> list[Section]:
-    """Return the sections of docs/service.md, in order."""
+    """Return the sections of sandbox/docs/service.md, in order."""
     found: list[Section] = []
     for line in text.splitlines():
         if heading := re.match(r"(#+) (.*)", line):
@@ -139,7 +139,7 @@ def page(of_service: list[Section], claimed: dict[str, list[Claim]]) -> str:
 def _row(rule: str, of_rule: list[Claim]) -> str:
     of_sandbox = [claim for claim in of_rule if claim.path.startswith("sandbox/")]
     of_provider = [claim for claim in of_rule if claim not in of_sandbox]
-    return f"| [{rule}](../docs/service.md#{rule}) |{_tests(of_provider)} |{_tests(of_sandbox)} |"
+    return f"| [{rule}](../sandbox/docs/service.md#{rule}) |{_tests(of_provider)} |{_tests(of_sandbox)} |"
 
 
 def _tests(of_rule: list[Claim]) -> str:
@@ -150,7 +150,7 @@ def _tests(of_rule: list[Claim]) -> str:
 
 
 def dead_citations(anchors: set[str]) -> Iterator[str]:
-    """Yield a message for each citation of an unknown anchor of docs/service.md."""
+    """Yield a message for each citation of an unknown anchor of sandbox/docs/service.md."""
     for folder in CITING:
         for path in sorted((ROOT / folder).rglob("*")):
             if path.suffix not in (".py", ".md") or path == SERVICE:
@@ -159,7 +159,7 @@ def dead_citations(anchors: set[str]) -> Iterator[str]:
                 for cited in re.findall(r"service\.md(#[a-z0-9-]+(?:, #[a-z0-9-]+)*)", line):
                     for anchor in cited.replace("#", "").split(", "):
                         if anchor not in anchors:
-                            yield f"{path.relative_to(ROOT)}:{number}: docs/service.md has no #{anchor}"
+                            yield f"{path.relative_to(ROOT)}:{number}: sandbox/docs/service.md has no #{anchor}"
 
 
 def problems(of_service: list[Section], claimed: dict[str, list[Claim]]) -> Iterator[str]:
@@ -167,15 +167,15 @@ def problems(of_service: list[Section], claimed: dict[str, list[Claim]]) -> Iter
     rules = [rule for section in of_service for rule in section.rules]
     headings = {slug(section.title) for section in of_service}
     for rule in sorted({rule for rule in rules if rules.count(rule) > 1 or rule in headings}):
-        yield f"docs/service.md: two anchors are named {rule}; rename one"
+        yield f"sandbox/docs/service.md: two anchors are named {rule}; rename one"
     for rule in rules:
         if rule not in claimed:
-            yield f'docs/service.md: no test covers {rule}; mark one with @pytest.mark.rule("{rule}")'
+            yield f'sandbox/docs/service.md: no test covers {rule}; mark one with @pytest.mark.rule("{rule}")'
     for rule in sorted(set(claimed) - set(rules)):
         near = difflib.get_close_matches(rule, rules, 1)
         for claim in claimed[rule]:
             hint = f"; did you mean {near[0]}?" if near else ""
-            yield f"{claim.path}: {claim.test} claims {rule}, which is not a rule of docs/service.md{hint}"
+            yield f"{claim.path}: {claim.test} claims {rule}, which is not a rule of sandbox/docs/service.md{hint}"
     yield from dead_citations({*rules, *headings})
 
 

@@ -19,7 +19,6 @@ MAX_CELL = 40
 NOT_COUNTED = (
     "docs/benchmarks.md",
     "docs/errors.md",
-    "docs/service.md",
     "docs/contributing/",
     "docs/reference/",
 )

@@ -38,10 +38,10 @@ COOKBOOK = ROOT / "docs" / "cookbook"
 # These recipes need neither a scheduler nor Airflow 3.4.
 RECIPES = (
     "a_dag_for_each_check",
+    "a_file_for_each_day",
     "a_folder_of_pdfs_into_vectors",
     "a_news_digest",
     *(("ask_an_agent",) if sys.version_info >= (3, 11) else ()),
-    "backfill_30_days_of_searches",
     "price_watch",
 )
 RECIPES_NEED = "pytest 'airflow-provider-webdata[ai,parquet,sandbox]' apache-airflow-providers-sqlite"

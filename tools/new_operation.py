@@ -258,7 +258,7 @@ INSERTIONS = (
     ) -> models.${Class}Response:
         """Return $summary. Bills credits; never retried after a lost response.
 
-        See docs/service.md#$slug.
+        See sandbox/docs/service.md#$slug.
 
         :param request: only `query` is required.
         :param extra_body: merged into the body unchecked.
@@ -289,12 +289,12 @@ INSERTIONS = (
     ),
     (f"{SANDBOX}/service.py", r" +Map\(core, .*\n", "            $Class(core, self.web),\n"),
     (
-        "docs/service.md",
+        "sandbox/docs/service.md",
         r"\| `POST /v2/map` .*\n",
         "| `POST $path` | bills | search | [$Title](#$slug) |\n",
     ),
     (
-        "docs/service.md",
+        "sandbox/docs/service.md",
         r"\n(?=## Parse\n)",
         """## $Title
 
@@ -316,7 +316,7 @@ INSERTIONS = (
     (
         "docs/costs.md",
         r"\| \[map\]\(operators/map\.md\).*\n",
-        "| [$title](operators/$name.md) | [1 a call](service.md#$slug) |\n",
+        "| [$title](operators/$name.md) | [1 a call](../sandbox/docs/service.md#$slug) |\n",
     ),
     (
         "CHANGELOG.md",

@@ -1,4 +1,4 @@
-"""Write the tables of the reference: arguments, options, configuration, connection fields, commands, XCom keys, codes.
+"""Write the reference: arguments, options, configuration, connection fields, commands, results, XCom keys, codes.
 
     python -m tools.reference_pages            update outdated pages
     python -m tools.reference_pages --check    list outdated pages, and exit with 1 if there are any
@@ -25,8 +25,10 @@ from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from tools.docs_density import GENERATED
+from tools.docs_site import error_codes
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import code, page, plain_type, prose, table
+from tools.docs_site.result_classes import attributes_of, described_bases, methods_of_results
 from tools.docs_site.subjects import (
     OPTIONS,
     PACKAGE,
@@ -114,6 +116,7 @@ def pages() -> dict[Path, str]:
         "configuration": _configuration(),
         "commands": _commands(),
         "xcom": _xcom(),
+        "results": _results(),
     }
     return found | {DOCS / "reference" / f"{name}.md": text for name, text in generated.items()}
 
@@ -129,7 +132,7 @@ def filled(text: str, name: str) -> str:
     def block(match: re.Match[str]) -> str:
         what = match["what"]
         if what == "codes":
-            inside, end = _codes(text), "codes"
+            inside, end = error_codes.sections(), "codes"
         elif match["name"] is None:
             inside, end = _fields(root), "fields"
         else:
@@ -405,11 +408,43 @@ def _xcom() -> str:
     )
 
 
-def _codes(text: str) -> str:
-    """Return the codes of the page of errors, from the first line of each section."""
-    found = re.findall(r"^### (WD-\d{3})\n\n((?:`\w+`(?:, )?)+): (.+)$", text, re.MULTILINE)
-    rows = [(f"[{name}](#{name.lower()})", kinds, line.removesuffix(".")) for name, kinds, line in found]
-    return _checked(("Code", "Error", "Meaning"), rows, "docs/errors.md")
+def _results() -> str:
+    parts: list[str] = []
+    described = methods_of_results()
+    links = {cls.__name__: f"[{cls.__name__}](#{cls.__name__.lower()})" for cls in described}
+
+    def linked(text: str) -> str:
+        return re.sub(r"\w+", lambda match: links.get(match[0], match[0]), text)
+
+    for cls, methods in described.items():
+        facts = [f"Returned by {', '.join(f'`{name}`' for name in methods)}."] if methods else []
+        facts += [f"Has the attributes of {linked(base.__name__)} too." for base in described_bases(cls)]
+        doc = docstring_of(cls)
+        parts += [
+            f"## {cls.__name__}",
+            _linked(doc.summary, "../"),
+            _linked(doc.body, "../"),
+            " ".join(facts),
+        ]
+        attributes = attributes_of(cls).items()
+        rows = [(f"`{name}`", linked(kind), *_meaning(doc.parameters, name)) for name, kind in attributes]
+        if rows:
+            parts.append(_checked(("Attribute", "Type", "Meaning")[: len(rows[0])], rows, cls.__name__))
+    return page(
+        "Results of the hook",
+        _generated(),
+        "The classes that the methods of [`WebDataHook`](../cookbook/the_hook_in_a_task_of_your_own.md) return, with "
+        'their attributes: `hook.search(query="river").data.web[0].url`. An attribute that the service did not send '
+        "is None.",
+        "`to_wire()` returns the service's own names, as in files and XCom: `creditsUsed` for `credits_used`. "
+        "`model_dump()` returns the names below. Fields that this version does not know are in `model_extra`.",
+        *parts,
+    )
+
+
+def _meaning(texts: dict[str, str], name: str) -> list[str]:
+    """Return the last cell of an attribute's row; none if the class describes no attribute alone."""
+    return [_line(texts.get(name, ""), "../")] if texts else []
 
 
 def _generated() -> str:

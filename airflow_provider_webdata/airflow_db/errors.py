@@ -11,7 +11,7 @@ _NO_TABLES = (
 
 
 class StoreUnavailableError(CodedError):
-    """The database is unavailable or failed; the message has the reason, without addresses or content."""
+    """The inbox's database is unavailable or failed. Messages contain neither addresses nor content."""
 
     help_code = "WD-050"
 

@@ -1,13 +1,11 @@
-"""This package's tasks in Airflow's tables: waits, arguments, XComs, logged states, and the runs that they started."""
+"""This package's tasks in Airflow's tables: waits, arguments, XComs, and logged states."""
 
 from __future__ import annotations
 
 import contextlib
 import json
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from airflow.models.asset import AssetEvent, AssetModel, AssetWatcherModel
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
@@ -23,6 +21,7 @@ from airflow_provider_webdata.airflow_db.spent import stored_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
+    from datetime import datetime
 
     from sqlalchemy.orm import Session
 
@@ -36,9 +35,6 @@ _MAX_XCOM = 2**16
 _MAX_HAPPENED = 100
 STARTED = ("job_id", "check_id")
 """Keys of the XComs of a task that started a job or a check."""
-_MAX_EVENTS = 200
-_EVENT_DELAY = timedelta(days=1)
-"""Maximum delay between a delivery and its asset event, which may wait for the runs of earlier ones."""
 
 
 class TaskName(NamedTuple):
@@ -219,43 +215,6 @@ def starters_of(
 def _stored_texts(ids: Collection[str]) -> dict[str, str]:
     """Return the ids by their possible texts in the database: JSON, or doubly encoded JSON."""
     return {text: one for one in ids for text in (json.dumps(one), json.dumps(json.dumps(one)))}
-
-
-def runs_started_by(delivery_id: int, job_id: str | None, received_at: datetime) -> list[tuple[str, str]]:
-    """Return DAG id and run id of the DAG runs that a delivery's asset events started."""
-    with create_session() as session:
-        watched = (
-            select(AssetWatcherModel.asset_id)
-            .join(Trigger, Trigger.id == AssetWatcherModel.trigger_id)
-            .where(Trigger.classpath.startswith(f"{_TRIGGERS}events.", autoescape=True))
-        )
-        # The inbox itself registers events of these assets, which need no watcher.
-        ours = select(AssetModel.id).where(AssetModel.uri.startswith("webdata://"))
-        events = session.scalars(
-            select(AssetEvent)
-            .where(
-                or_(AssetEvent.asset_id.in_(watched), AssetEvent.asset_id.in_(ours)),
-                AssetEvent.timestamp >= received_at,
-                AssetEvent.timestamp <= received_at + _EVENT_DELAY,
-            )
-            .order_by(AssetEvent.timestamp)
-            .limit(_MAX_EVENTS)
-        ).all()
-        return [
-            (run.dag_id, run.run_id)
-            for event in events
-            if _concerns(event.extra, delivery_id, job_id)
-            for run in event.created_dagruns
-        ]
-
-
-def _concerns(extra: Any, delivery_id: int, job_id: str | None) -> bool:
-    payload = extra.get("payload") if isinstance(extra, dict) else None
-    if not isinstance(payload, dict):
-        return False
-    return payload.get("delivery_id") == delivery_id or (
-        job_id is not None and payload.get("check_id") == job_id
-    )
 
 
 def _waiting() -> Any:

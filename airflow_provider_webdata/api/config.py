@@ -21,7 +21,7 @@ from airflow_provider_webdata.api.servers import (
 )
 from airflow_provider_webdata.common.http_clients import PROXY_RULE, is_proxy
 from airflow_provider_webdata.common.http_library import httpx
-from airflow_provider_webdata.common.tls import ClientCertificate
+from airflow_provider_webdata.common.tls import ClientCertificate, file_version
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ class ClientConfig:
 
     :param base_url: origin of the service, with a path prefix before `/v2` if a proxy adds one. A trailing `/v2`
         is removed.
-    :param api_key: the bearer key. See docs/service.md#authentication. Empty only for a self-hosted server or a
+    :param api_key: the bearer key. See sandbox/docs/service.md#authentication. Empty only for a self-hosted server or a
         gateway, which receives a placeholder.
     :param timeout: seconds for connecting and writing, and the minimum for reading. The read timeout is always longer
         than the service-side `timeout` of the request. Both limit a whole attempt: docs/errors.md.
@@ -58,6 +58,8 @@ class ClientConfig:
     :param headers: sent with every request.
     :param declared: kind of the server: `hosted`, `gateway`, or `self-hosted`. None: unknown, unless it is the hosted
         service.
+    :ivar files: versions of the files with certificates and the key. Settings that were read after a file was renewed
+        differ, so that a wait whose call fails builds its client again.
     :raises ConfigurationError: a setting is invalid. The message names the setting, but no secret value.
     """
 
@@ -75,6 +77,7 @@ class ClientConfig:
     proxy: str | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     declared: Kind | None = None
+    files: tuple[object, ...] = field(init=False, repr=False)
 
     @cached_property
     def server(self) -> Server:
@@ -98,7 +101,14 @@ class ClientConfig:
         """Name of the account that calls are billed to: a digest of base URL and API key, which reveals neither."""
         return hashlib.sha256(f"{self.base_url}\n{self.api_key}".encode()).hexdigest()[:16]
 
+    @property
+    def has_api_key(self) -> bool:
+        """Whether the connection has an API key."""
+        return self.api_key != PLACEHOLDER_KEY
+
     def __post_init__(self) -> None:
+        paths = (self.ca_file, self.client_cert_file, self.client_key_file)
+        object.__setattr__(self, "files", tuple(map(file_version, paths)))
         base_url = self.base_url.strip().rstrip("/").removesuffix("/v2").rstrip("/")
         object.__setattr__(self, "base_url", base_url)
         self._check_base_url()

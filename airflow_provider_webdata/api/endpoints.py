@@ -55,7 +55,7 @@ class Endpoint(msgspec.Struct, Generic[ResponseT], frozen=True):
     :param name: name in snake case; the constant in this module has the same name in upper case.
     :param method: HTTP method.
     :param path: path with `{placeholders}`, starting at `/v2`.
-    :param section: anchor of the section of docs/service.md that describes the operation.
+    :param section: anchor of the section of sandbox/docs/service.md that describes the operation.
     :param response: returns the response model, which is imported when the endpoint is first called.
     :param request: returns the model of the body, or of the query of a GET, if any.
     :param price: price of a call; None: free.

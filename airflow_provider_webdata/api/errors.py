@@ -180,7 +180,7 @@ class TransportError(WebDataError):
 
 
 class UnknownHostError(TransportError):
-    """The name of the service's host does not exist. Nothing was sent."""
+    """The name of the service's host, or of the proxy, does not exist. Nothing was sent."""
 
     help_code = "WD-017"
     verdict = "never"
@@ -305,8 +305,8 @@ class UnsuccessfulError(APIError):
 class PageError(APIError):
     """The page failed, not the service: an unreachable site, an anti-bot check, or an action that failed.
 
-    Reported with HTTP 500. Another attempt may succeed; `code` names the cause. See docs/service.md#codes-about-a-page,
-    #metadata-not-fetched.
+    Reported with HTTP 500. Another attempt may succeed; `code` names the cause. See
+    sandbox/docs/service.md#codes-about-a-page, #metadata-not-fetched.
     """
 
     help_code = "WD-020"
@@ -324,7 +324,7 @@ class PermanentPageError(PageError):
     """The page fails in each attempt: an unknown host, an invalid certificate, a file that cannot be read.
 
     Reported with HTTP 500. A host that does not resolve is also reported with HTTP 200, and each attempt is billed;
-    `code` names the cause. See docs/service.md#codes-about-a-page, #success-false-in-a-200.
+    `code` names the cause. See sandbox/docs/service.md#codes-about-a-page, #success-false-in-a-200.
     """
 
     help_code = "WD-028"
@@ -393,7 +393,8 @@ class TermsRequiredError(ClientError):
 class PageRefusedError(ClientError):
     """403: the service refuses this page: blocked, unsafe, a prompt injection, or media without access.
 
-    The team has the permission; the page is refused. `code` names the cause. See docs/service.md#codes-about-a-page.
+    The team has the permission; the page is refused. `code` names the cause. See
+    sandbox/docs/service.md#codes-about-a-page.
     """
 
     help_code = "WD-021"
@@ -406,7 +407,7 @@ class NotFoundError(APIError):
 
 
 class CacheMissError(NotFoundError):
-    """404 with `SCRAPE_NO_CACHED_DATA` or `SCRAPE_LOCKDOWN_CACHE_MISS`; a lockdown miss is billed."""
+    """404: the call reads only the cache, which does not have the page; a miss under `lockdown` is billed."""
 
     help_code = "WD-022"
     verdict = "never"
@@ -421,7 +422,7 @@ class RequestTimeoutError(APIError):
 class ProcessingContinuesError(RequestTimeoutError):
     """408 for a large document that the service is still processing. The same request later returns the result.
 
-    Repeating the request starts no new work and is not billed again. See docs/service.md#large-documents.
+    Repeating the request starts no new work and is not billed again. See sandbox/docs/service.md#large-documents.
 
     :param pages: pages of the document, if known.
     :param remaining: the service's estimate of the remaining seconds, if any.
@@ -459,7 +460,10 @@ class ConflictError(APIError):
 
 
 class RequestIdUsedError(ConflictError):
-    """409: the `x-request-id` was already used with a different body. See docs/service.md#provider-request-id."""
+    """409: the `x-request-id` was already used with another body.
+
+    See sandbox/docs/service.md#provider-request-id.
+    """
 
     help_code = "WD-062"
     verdict = "never"
@@ -468,7 +472,7 @@ class RequestIdUsedError(ConflictError):
 class RequestInFlightError(ConflictError):
     """409: the request with this `x-request-id` is still running. The same request later returns its response.
 
-    Repeating the request starts no new work and is not billed again. See docs/service.md#provider-request-id.
+    Repeating the request starts no new work and is not billed again. See sandbox/docs/service.md#provider-request-id.
     """
 
     help_code = "WD-063"
@@ -478,7 +482,7 @@ class RequestInFlightError(ConflictError):
 class RequestUnresolvedError(APIError):
     """503 or 409: the service lost the outcome of the request with this `x-request-id`, and will not repeat it.
 
-    Another id would execute and bill the request again. See docs/service.md#provider-request-id.
+    Another id would execute and bill the request again. See sandbox/docs/service.md#provider-request-id.
     """
 
     help_code = "WD-070"
@@ -489,7 +493,7 @@ class IdempotencyKeyUsedError(ConflictError):
     """409: an earlier call with the same `x-idempotency-key` was accepted, so this one started nothing.
 
     The response does not identify the job of that call: check the running jobs and the team's activity.
-    See docs/service.md#idempotency-key.
+    See sandbox/docs/service.md#idempotency-key.
     """
 
     help_code = "WD-024"
@@ -597,10 +601,10 @@ class CallRefusedError(WebDataError):
 
 
 PROCESSING_WAIT_SECONDS = (5.0, 600.0)
-"""Minimum and maximum wait before a large document is requested again. See docs/service.md#large-documents."""
+"""Minimum and maximum wait before a large document is requested again. See sandbox/docs/service.md#large-documents."""
 
 DEFAULT_PROCESSING_WAIT_SECONDS = 60.0
-"""Default wait if the service specifies none. See docs/service.md#large-documents."""
+"""Default wait if the service specifies none. See sandbox/docs/service.md#large-documents."""
 
 _BY_STATUS: dict[int, type[APIError]] = {
     400: BadRequestError,
@@ -674,7 +678,7 @@ CODE_CLASSES: Mapping[str, type[APIError]] = {
 }
 """The class, and so the verdict, of each error code that the service documents. The set of codes is open.
 
-See docs/service.md#codes-about-a-page.
+See sandbox/docs/service.md#codes-about-a-page.
 """
 
 _BY_CODE: Mapping[tuple[int, str | None], type[APIError]] = {

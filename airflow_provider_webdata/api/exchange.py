@@ -45,13 +45,14 @@ from airflow_provider_webdata.api.errors import (
     error_class,
     flattened,
 )
-from airflow_provider_webdata.api.http_clients import http_client, tls_context
+from airflow_provider_webdata.api.http_clients import context_for, http_client
 from airflow_provider_webdata.api.models.base import Answer
 from airflow_provider_webdata.api.multipart import MultipartBody, Upload
 from airflow_provider_webdata.api.odd_parts import OddParts
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.api.servers import (
     CODE_NAMES,
+    has_no_objects,
     may_be_missing,
     may_refuse_private,
     missing_part,
@@ -217,15 +218,15 @@ def http_options(config: ClientConfig) -> dict[str, Any]:
     return options
 
 
-def route_options(config: ClientConfig, *, is_service: bool = True) -> dict[str, Any]:
+def route_options(config: ClientConfig, url: str = "", *, is_service: bool = True) -> dict[str, Any]:
     """Return the part of `http_options` that applies to any request: certificates and the proxy.
 
+    :param url: of the requests; empty: the base URL.
     :param is_service: whether the host is the service's, to which the client certificate is presented.
     """
     certificate = config.certificate if is_service else None
-    options: dict[str, Any] = {
-        "verify": tls_context(verify=config.verify, ca_file=config.ca_file, certificate=certificate)
-    }
+    trust = {"verify": config.verify, "ca_file": config.ca_file, "certificate": certificate}
+    options: dict[str, Any] = {"verify": context_for(url or config.base_url, proxy=config.proxy, **trust)}
     if config.proxy:
         options["proxy"] = config.proxy
     return options
@@ -309,7 +310,7 @@ def prepare_link(config: ClientConfig, endpoint: Endpoint[ResponseT], link: str)
 def path_and_query(endpoint: Endpoint[Any], link: str) -> str:
     """Return the trusted part of a `next` link: its path, starting at `/v2/`, and its query.
 
-    See docs/service.md#next-host.
+    See sandbox/docs/service.md#next-host.
 
     :param link: the link, or an earlier return value.
     :raises InvalidResponseError: the link has no path below `/v2/`.
@@ -601,7 +602,7 @@ class Reader(Generic[ResponseT]):
                 raise UnsupportedError(self._endpoint.label, self._status, text, lack=lack)
 
     def _deprecation(self) -> str:
-        """Return a warning from the headers `Deprecation`, `Sunset`, and `Link`. See docs/service.md#deprecation."""
+        """Return a warning from `Deprecation`, `Sunset`, and `Link`. See sandbox/docs/service.md#deprecation."""
         since, until = (self._line(_date(self._headers.get(name, ""))) for name in ("deprecation", "sunset"))
         text = f"{self._endpoint.label}: the service reports that this operation is deprecated"
         text += f" since {since}" if since else ""
@@ -621,7 +622,7 @@ class Reader(Generic[ResponseT]):
             # For non-ASCII text, pydantic's own parser is half as fast.
             return response.model_validate(msgspec.json.decode(body), context=self._odd)
         # Neither half an emoji nor a long number must invalidate a billed response. msgspec also rejects numbers that
-        # pydantic accepts. See docs/service.md#half-characters, #long-numbers.
+        # pydantic accepts. See sandbox/docs/service.md#half-characters, #long-numbers.
         readable = _with_long_numbers_as_text(_readable(body))
         return response.model_validate_json(readable, context=self._odd)
 
@@ -698,7 +699,9 @@ class Reader(Generic[ResponseT]):
         lack = None
         text = message if body else self._beginning()
         # Codes are an open set: one that is not only the status says what is missing.
-        names_object = self._endpoint.names_object(self._prepared.wire) or code not in (None, "not_found")
+        names_object = code not in (None, "not_found") or (
+            self._endpoint.names_object(self._prepared.wire) and not has_no_objects(server, name, text)
+        )
         if report := no_route(self._status, text, is_json=bool(body), names_object=names_object):
             lack, message = missing_route(name), report
         # Without a JSON object, the answer is from a proxy.
@@ -706,7 +709,7 @@ class Reader(Generic[ResponseT]):
             lack = missing_part(server, name, self._status, code, message, self._prepared.wire)
         size = len(self._prepared.request.get("content", b""))
         if self._status == HTTPStatus.INTERNAL_SERVER_ERROR and size > _MAX_BODY_BYTES:
-            # See docs/service.md#request-size.
+            # See sandbox/docs/service.md#request-size.
             cls = ClientError
             message = f"{message.removesuffix('.')}. The body has more than 10 MB ({size} bytes)"
         if cls is ConflictError and _KEY_HEADER in self._prepared.request.get("headers", ()):

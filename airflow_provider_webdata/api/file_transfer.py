@@ -1,6 +1,6 @@
 """Upload of a file to the storage that the service specifies, on another host and without the API key.
 
-See docs/service.md#parse-by-reference.
+See sandbox/docs/service.md#parse-by-reference.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class FileTransfer:
         seconds = self._config.timeout
         timeout = httpx.Timeout(seconds, read=max(seconds, _ANSWER_SECONDS))
         return {
-            **route_options(self._config, is_service=self._is_of_service),
+            **route_options(self._config, str(self._url), is_service=self._is_of_service),
             "timeout": timeout,
             "follow_redirects": False,
             "is_direct": not self._is_of_service and not self._is_proxied,

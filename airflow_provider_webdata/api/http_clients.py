@@ -44,6 +44,16 @@ def tls_context(**options: Any) -> ssl.SSLContext:
         return tls.tls_context(**options)
 
 
+def context_for(url: str, **options: Any) -> ssl.SSLContext:
+    """Return the TLS context of a client for one host; see `http_clients.context_for`.
+
+    :raises EnvironmentVariableError: a variable of the environment is invalid.
+    :raises ConfigurationError: a file of the connection cannot be loaded.
+    """
+    with configured():
+        return http_clients.context_for(url, **options)
+
+
 @contextmanager
 def configured() -> Iterator[None]:
     """Translate the errors of clients that are built in this block, as `http_client` does."""

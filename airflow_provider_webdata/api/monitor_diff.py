@@ -1,7 +1,7 @@
 """The difference between a declared and a stored monitor, and the minimal update that resolves it.
 
 Only declared fields are compared, at every depth, after the service's normalizations
-(docs/service.md#monitor-normalised). A field that the service does not return counts as its default.
+(sandbox/docs/service.md#monitor-normalised). A field that the service does not return counts as its default.
 """
 
 from __future__ import annotations
@@ -63,12 +63,12 @@ def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -
     """Compare a declared monitor with the stored one.
 
     The patch replaces each top-level field that differs. It includes the ids of stored targets, without which their
-    history is lost, and `judgeEnabled` with a goal (docs/service.md#monitor-update-goal).
+    history is lost, and `judgeEnabled` with a goal (sandbox/docs/service.md#monitor-update-goal).
 
-    The service stores a text schedule as cron, which it may shift within its period (docs/service.md#schedule-stored).
-    If `applied` has the same text, the stored cron must equal its cron. Without that record, a phrase without a time
-    ("hourly", "daily") matches any cron with the same period. A phrase with a time ("daily at 9:00") matches only the
-    documented cron; otherwise it is sent again and recorded.
+    The service stores a text schedule as cron, which it may shift within its period
+    (sandbox/docs/service.md#schedule-stored). If `applied` has the same text, the stored cron must equal its
+    cron. Without that record, a phrase without a time ("hourly", "daily") matches any cron with the same period. A
+    phrase with a time ("daily at 9:00") matches only the documented cron; otherwise it is sent again and recorded.
 
     :param declared: fields as in the create request, in wire form.
     :param stored: the monitor as the service returns it.
@@ -92,7 +92,7 @@ def monitor_changes(declared: Wire, stored: Wire, applied: Wire | None = None) -
 
 
 def complete_update(fields: Wire, stored: Wire) -> dict[str, Any]:
-    """Add the fields that an update requires (docs/service.md#monitor-update).
+    """Add the fields that an update requires (sandbox/docs/service.md#monitor-update).
 
     Targets get the ids of the matching stored targets, a goal gets `judgeEnabled`, and a resume gets the schedule.
     The given fields are sent even if they equal the stored ones, which may come from an outdated replica.

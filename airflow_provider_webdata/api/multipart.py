@@ -218,7 +218,7 @@ class MultipartBody:
         self.content_type = form.headers["content-type"]
         head, self._tail = empty[:end], empty[end:]
         if not upload.name.isascii():
-            # The public server reads `filename` as Latin-1. See docs/service.md#parse-file-name.
+            # The public server reads `filename` as Latin-1. See sandbox/docs/service.md#parse-file-name.
             before, type_of_part, after = head.rpartition(b"\r\nContent-Type:")
             head = before + b"; filename*=UTF-8''" + quote(upload.name).encode() + type_of_part + after
         self._head = head

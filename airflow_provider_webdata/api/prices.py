@@ -1,4 +1,4 @@
-"""Upper bounds of a request's cost, from the documented prices: docs/service.md#credits.
+"""Upper bounds of a request's cost, from the documented prices: sandbox/docs/service.md#credits.
 
 Requests are in wire form. Where sources differ, the higher price applies.
 """
@@ -161,7 +161,7 @@ def reported_credits(response: Any) -> float | None:
 
 
 def failed_scrape(code: str | None, body: Wire) -> float:
-    """Return the credits of a scrape that failed because of its page. See docs/service.md#credits-failed.
+    """Return the credits of a scrape that failed because of its page. See sandbox/docs/service.md#credits-failed.
 
     :param code: the service's error code.
     :param body: the request.

@@ -21,7 +21,7 @@ MAX_QUERY_LENGTH = 500
 
 
 class QueryError(CodedError, ValueError):
-    """The service does not accept the query or time filter; the message names the remedy."""
+    """The service does not accept the query or time filter."""
 
     help_code = "WD-004"
 

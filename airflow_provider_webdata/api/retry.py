@@ -37,7 +37,7 @@ SILENT_PAUSE_SECONDS = 2.0
 """Longer pauses are logged."""
 
 MAX_PROCESSING_SECONDS = 20 * 60.0
-"""Time limit for requesting a large document, even if the budget is larger. See docs/service.md#large-documents."""
+"""Time limit for requesting a large document, also above the budget. See sandbox/docs/service.md#large-documents."""
 
 MAX_NAMED_WAIT_SECONDS = 24 * 3600.0
 """Cap on a wait that the service specifies; a request after it gets the same response. See docs/errors.md."""

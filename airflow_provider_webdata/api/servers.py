@@ -82,6 +82,8 @@ _LACKS: Mapping[str, str] = {
 
 _NO_ROUTE_PAGE = re.compile(r"Cannot (?:GET|POST|PATCH|PUT|DELETE) /[^\s<]*")
 """In the page that the service's software returns for an unknown path."""
+_NAMES_NOTHING = re.compile(r"not found\.?", re.IGNORECASE)
+"""The text of a 404 for an unknown path. That for a missing object names the object."""
 _NO_FIGURES = "Could not find"
 """Begins the service's 404 for a team without credits or tokens: the only one for a path without an id."""
 CODE_NAMES = ("code", "errorCode", "error_code", "feedbackErrorCode")
@@ -200,7 +202,7 @@ def missing_part(
 ) -> str | None:
     """Return what a server lacks for a request that it refused, as the rest of a sentence about it, or None.
 
-    See docs/service.md#server-lacks.
+    See sandbox/docs/service.md#server-lacks.
 
     :param endpoint: name of the endpoint.
     :param message: the server's message.
@@ -269,7 +271,7 @@ def part_in_remark(text: str, wire: Mapping[str, Any]) -> str | None:
 def warning_instead(server: Server, document: Mapping[str, Any]) -> str | None:
     """Return the warning that an unbilled document has instead of every requested format, or None.
 
-    See docs/service.md#document-without-formats.
+    See sandbox/docs/service.md#document-without-formats.
     """
     if server.bills or any(document[name] is not None for name in document.keys() - _NOT_CONTENT):
         return None
@@ -286,7 +288,7 @@ def lacks_search(server: Server, wire: Mapping[str, Any]) -> bool:
 
 
 def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> str | None:
-    """Return the report of a server that it has no such path or method, or None. See docs/service.md#unknown-paths.
+    """Return a server's report that it lacks the path or method, or None. See sandbox/docs/service.md#unknown-paths.
 
     :param text: the message of a JSON object, else the beginning of the body.
     :param is_json: whether the body is a JSON object. Other text may be a proxy's.
@@ -298,6 +300,14 @@ def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> st
     is_missing = status == 404 and not names_object and not text.startswith(_NO_FIGURES)
     is_refused = status == 405 and (is_json or not text)
     return (text or "the body is empty") if is_missing or is_refused else None
+
+
+def has_no_objects(server: Server, endpoint: str, text: str) -> bool:
+    """Return whether a 404 means that a server lacks an operation, although the request names an object.
+
+    :param text: the server's message; empty for an empty body, which may be a proxy's unless the kind lacks it.
+    """
+    return endpoint in (_LACKS if _NAMES_NOTHING.fullmatch(text) else server.lacks if not text else ())
 
 
 def may_refuse_private(code: object) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 _SEARCH_SECONDS = 60.0
 _MAX_SCRAPE_SECONDS = 300.0
 _RAISED_SECONDS = {30.0: 120.0}
-"""Time limits of a page that the public server replaces. See docs/service.md#scrape-time."""
+"""Time limits of a page that the public server replaces. See sandbox/docs/service.md#scrape-time."""
 _MAX_PROVIDER_SECONDS = 120.0
 _START_SECONDS = 60.0
 _PROMPT_SECONDS = 120.0
@@ -21,7 +21,7 @@ _CODE_SECONDS = 30.0
 def scrape(body: Mapping[str, Any]) -> float:
     """Return the time for a page, preceded by up to two thirds of the requested `timeout` in the queue.
 
-    See docs/service.md#scrape-time.
+    See sandbox/docs/service.md#scrape-time.
     """
     seconds = _page(body)
     return seconds if body.get("timeout") is None else seconds * 5 / 3

@@ -23,7 +23,7 @@ class _Issue(NamedTuple):
 
 
 def issues_text(issues: Sequence[Any], reason: str | None = None) -> str:
-    """Return the first issues with their paths, separated by semicolons. See docs/service.md#error-details.
+    """Return the first issues with their paths, separated by semicolons. See sandbox/docs/service.md#error-details.
 
     Of a union, the text has only the alternatives that are closest to the request.
 

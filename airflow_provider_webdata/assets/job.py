@@ -16,7 +16,7 @@ def job_asset(kind: DeliveredKind, webdata_conn_id: str = DEFAULT_CONN_ID, **kwa
     """Return the asset that is updated with each completed job of a kind. Its name is its URI.
 
     The API server registers one event for each job whose completion a webhook reports to the connection's inbox
-    (docs/service.md#event-job-completed).
+    (sandbox/docs/service.md#event-job-completed).
 
     :param kind: `crawl`, `batch_scrape`, or `agent`; or `extract`, for jobs of other clients.
     :param webdata_conn_id: id of the connection whose inbox receives the deliveries.

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.airflow_db.spent import columns_of, spent
 from airflow_provider_webdata.commands.command import command, print_document
+from airflow_provider_webdata.commands.moments import moment_of
 from airflow_provider_webdata.commands.table import Column, print_csv, print_table
 from airflow_provider_webdata.commands.terminal import terminal_text
-from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.needs_database import NEEDS_DATABASE
 
 if TYPE_CHECKING:
@@ -58,11 +57,11 @@ def costs(args: argparse.Namespace) -> Iterator[str]:
 
 def _span(args: argparse.Namespace) -> tuple[datetime, datetime | None]:
     """Return start and end of the report; an end of None is now."""
-    until = None if args.until is None else _moment("--until", args.until)
+    until = None if args.until is None else moment_of("--until", args.until)
     if args.since is not None and args.days is not None:
         raise SystemExit("--since and --days exclude each other")
     if args.since is not None:
-        since = _moment("--since", args.since)
+        since = moment_of("--since", args.since)
     else:
         days = _DEFAULT_DAYS if args.days is None else args.days
         if not 1 <= days <= _MAX_DAYS:
@@ -76,13 +75,3 @@ def _span(args: argparse.Namespace) -> tuple[datetime, datetime | None]:
 
 def _time(value: datetime) -> str:
     return f"{value.astimezone(timezone.utc):%Y-%m-%d %H:%M}"
-
-
-def _moment(flag: str, text: str) -> datetime:
-    """Return a date or time; without a zone it is UTC."""
-    with suppress(OverflowError):
-        if (found := moment(text)) is not None:
-            return found.astimezone(timezone.utc)
-    raise SystemExit(
-        f"{flag} must be a date or time such as 2026-01-31 or 2026-01-31T06:00+01:00 (given: {text!r})"
-    )

@@ -1,4 +1,4 @@
-"""The example DAG as a file in the DAG folder: a search, or a crawl for a server that may have no search."""
+"""The example DAG as a file in the DAG folder."""
 
 from __future__ import annotations
 
@@ -6,18 +6,33 @@ import json
 import re
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.common.plain_errors import plain_reason
+from airflow_provider_webdata.hooks.probe import has_crawl
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from airflow_provider_webdata.api.servers import Server
+    from airflow_provider_webdata.api.config import ClientConfig
+
+Example = Literal["river_news", "site_pages", "one_page"]
+"""A module of this package, whose DAG searches, crawls, or scrapes."""
 
 _FIRST_ARGUMENT = re.compile(r'task_id="\w+",')
+_LONGEST_SUFFIX = 100
+
+
+def example_for(client: ClientConfig, *, untested: bool) -> Example:
+    """Return an example that a server can run.
+
+    :param untested: send no call to the server, and assume that it has crawls.
+    """
+    if client.server.has_search:
+        return "river_news"
+    return "site_pages" if untested or has_crawl(client) else "one_page"
 
 
 @dataclass(frozen=True)
@@ -26,17 +41,20 @@ class ExampleDag:
 
     :param folder: the DAG folder, created if it is missing.
     :param conn_id: the DAG's connection.
-    :param server: the server of that connection.
+    :param example: the module with the DAG.
     """
 
     folder: Path
     conn_id: str
-    server: Server
+    example: Example
 
     @property
     def dag_id(self) -> str:
-        """The DAG's id."""
-        return "river_news" if self.server.has_search else "site_pages"
+        """The DAG's id, which differs between connections."""
+        if self.conn_id == WebDataHook.default_conn_name:
+            return self.example
+        suffix = re.sub(r"[^A-Za-z0-9]+", "_", self.conn_id).strip("_")[:_LONGEST_SUFFIX]
+        return f"{self.example}_{suffix}"
 
     @property
     def path(self) -> Path:
@@ -46,10 +64,11 @@ class ExampleDag:
     @property
     def source(self) -> str:
         """The file's content."""
-        text = files(__package__).joinpath(self.path.name).read_text(encoding="utf-8")
+        text = files(__package__).joinpath(f"{self.example}.py").read_text(encoding="utf-8")
         if self.conn_id == WebDataHook.default_conn_name:
             return text
         argument = f"webdata_conn_id={json.dumps(self.conn_id)},"
+        text = text.replace(f'DAG("{self.example}"', f'DAG("{self.dag_id}"')
         return _FIRST_ARGUMENT.sub(lambda first: f"{first[0]} {argument}", text, count=1)
 
     def check(self, *, replace: bool) -> None:

@@ -8,20 +8,24 @@ import sys
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.airflow_db.connections import conn_ids_in_environment, stored_conn_ids
 from airflow_provider_webdata.airflow_db.database import airflow_engine
-from airflow_provider_webdata.airflow_db.tasks import TaskName, starters_of
+from airflow_provider_webdata.airflow_db.tasks import STARTED, starters_of
 from airflow_provider_webdata.commands.command import command, print_document
+from airflow_provider_webdata.commands.moments import moment_of
 from airflow_provider_webdata.commands.table import Column, print_table
+from airflow_provider_webdata.commands.terminal import terminal_text
 from airflow_provider_webdata.inbox.envelope import NotJSONError, parse_body
 from airflow_provider_webdata.inbox_server.options import retention_days
 from airflow_provider_webdata.inbox_server.storage.errors import DeliveryNotFoundError, OptionError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.refusals import next_step
 from airflow_provider_webdata.inbox_server.storage.retention import prune_all
-from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
+from airflow_provider_webdata.inbox_server.storage.store import MAX_CONNECTIONS, DeliveryStore
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
 
@@ -30,29 +34,54 @@ _AGE = re.compile(r"(\d+)\s*([dhm])")
 _COLUMNS = (Column("id"), Column("time (UTC)"), Column("event", 8), Column("task", 16), Column("job", 9))
 _MAX_COUNTED = 10_000
 """A count of all deliveries could exceed the statement timeout."""
+_REFUSED_WITHIN = timedelta(days=1)
+_MAX_REFUSED = 5
 _UNITS = {"d": "days", "h": "hours", "m": "minutes"}
 
 
 @command(_UNAVAILABLE)
 def list_deliveries(args: argparse.Namespace) -> Iterator[str]:
-    """List deliveries, newest first."""
+    """List deliveries, newest first, then the refused ones of the last day."""
     wanted = DeliveryFilter(
         keys=(args.key,) if args.key else (),
         job_ids=(args.job_id,) if args.job_id else (),
         monitor_ids=(args.monitor_id,) if args.monitor_id else (),
         page_urls=(args.page_url,) if args.page_url else (),
         events=tuple(args.event),
+        dag_ids=tuple(args.dag_id),
+        received_after=None if args.since is None else moment_of("--since", args.since),
     )
     if args.limit < 1:
         raise SystemExit(f"--limit must be 1 or more (given: {args.limit})")
-    found = DeliveryStore(airflow_engine()).newest(args.conn_id, wanted, args.limit)
+    store = DeliveryStore(airflow_engine())
+    found = store.newest(args.conn_id, wanted, args.limit)
+    refused = _refused(store, args.conn_id)
+    tasks = _tasks(found)
     if args.output in {"json", "yaml"}:
-        print_document([_fields(one) for one in found], args.output)
-    elif not found:
-        yield "No deliveries match"
+        print_document([_fields(one, tasks) for one in found], args.output)
+        # The standard output contains only the document.
+        for line in refused:
+            sys.stderr.write(f"{terminal_text(line)}\n")
+        return
+    if found:
+        print_table(_COLUMNS, [_row(one, tasks) for one in found], args.output)
     else:
-        starters = starters_of({one.job_id for one in found if one.job_id}, ("job_id", "check_id"))
-        print_table(_COLUMNS, [_row(one, starters) for one in found], args.output)
+        yield "No deliveries match"
+    yield from refused
+
+
+def _refused(store: DeliveryStore, conn_id: str | None) -> list[str]:
+    conn_ids = (
+        [conn_id] if conn_id else store.conn_ids() + stored_conn_ids("webdata") + conn_ids_in_environment()
+    )
+    since = datetime.now(timezone.utc) - _REFUSED_WITHIN
+    found = [one for one in store.refusals(conn_ids[:MAX_CONNECTIONS]) if one.last > since]
+    lines = [
+        f"Refused: {_counted(one.number)} to {one.conn_id} {one.text()}, from {one.sender or 'other senders'}; the "
+        f"last one at {_time(one.last)}"
+        for one in found[:_MAX_REFUSED]
+    ]
+    return [*lines, next_step([one.reason for one in found])] if lines else []
 
 
 @command(_UNAVAILABLE)
@@ -63,7 +92,7 @@ def show_delivery(args: argparse.Namespace) -> Iterator[str]:
         raise SystemExit(
             f"Delivery {args.id} does not exist. `airflow webdata inbox list` shows the deliveries"
         )
-    fields = _fields(delivery)
+    fields = _fields(delivery, _tasks([delivery]))
     try:
         body = parse_body(delivery.body or b"")
     except NotJSONError:
@@ -130,13 +159,23 @@ def _time(moment: datetime) -> str:
     return f"{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _row(delivery: StoredDelivery, starters: dict[str, TaskName]) -> dict[str, Any]:
-    task = starters.get(delivery.job_id or "")
+def _tasks(deliveries: Sequence[StoredDelivery]) -> dict[int, tuple[str | None, str | None]]:
+    """Return DAG and task id by delivery: those that it names, or those of the task that started its job."""
+    unnamed = {one.job_id for one in deliveries if one.job_id and not one.task_id}
+    starters = starters_of(unnamed, STARTED) if unnamed else {}
+    found: dict[int, tuple[str | None, str | None]] = {}
+    for one in deliveries:
+        task = starters.get(one.job_id or "")
+        found[one.id] = (one.dag_id, one.task_id) if task is None else (task.dag_id, task.task_id)
+    return found
+
+
+def _row(delivery: StoredDelivery, tasks: dict[int, tuple[str | None, str | None]]) -> dict[str, Any]:
     return {
         "id": delivery.id,
         "time (UTC)": f"{delivery.received_at.astimezone(timezone.utc):%Y-%m-%d %H:%M}",
         "event": delivery.event,
-        "task": None if task is None else f"{task.dag_id}.{task.task_id}",
+        "task": ".".join(filter(None, tasks[delivery.id])),
         "job": delivery.job_id,
     }
 
@@ -164,7 +203,8 @@ def _age(text: str | None) -> timedelta:
     raise SystemExit(f"--older-than is more than a thousand years (given: {text!r})")
 
 
-def _fields(delivery: StoredDelivery) -> dict[str, Any]:
+def _fields(delivery: StoredDelivery, tasks: dict[int, tuple[str | None, str | None]]) -> dict[str, Any]:
+    dag_id, task_id = tasks[delivery.id]
     return {
         "id": delivery.id,
         "conn_id": delivery.conn_id,
@@ -172,6 +212,9 @@ def _fields(delivery: StoredDelivery) -> dict[str, Any]:
         "success": delivery.success,
         "job_id": delivery.job_id,
         "monitor_id": delivery.monitor_id,
+        "monitor": delivery.monitor_name,
+        "dag_id": dag_id,
+        "task_id": task_id,
         "key": delivery.key,
         "received_at": delivery.received_at.isoformat(timespec="seconds"),
         "size": delivery.size,

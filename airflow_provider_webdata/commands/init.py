@@ -25,7 +25,7 @@ from airflow_provider_webdata.airflow_db.connections import Connection
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import UNKNOWN, is_hosted_service, private_webhook_note
 from airflow_provider_webdata.commands.command import command
-from airflow_provider_webdata.commands.example import ExampleDag
+from airflow_provider_webdata.commands.example import ExampleDag, example_for
 from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines
 from airflow_provider_webdata.common.hosts import is_loopback, url_host
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
@@ -67,7 +67,8 @@ def init(args: argparse.Namespace) -> Iterator[str]:
     example = None
     if not args.no_example:
         folder = args.dags_folder or conf.get_mandatory_value("core", "dags_folder")
-        example = ExampleDag(Path(folder).expanduser(), args.conn_id, settings_of(connection).client.server)
+        runnable = example_for(settings_of(connection).client, untested=args.skip_test)
+        example = ExampleDag(Path(folder).expanduser(), args.conn_id, runnable)
         example.check(replace=args.force)
     with contextlib.ExitStack() as undo:
         part = example.write_part() if example else None
@@ -282,7 +283,7 @@ def _about_webhooks(connection: Connection) -> Iterator[str]:
             yield f"  {note}."
         error = inbox_error(settings)
         if error is not None:
-            yield f"  No inbox answers yet, so tasks wait by polling: {error.brief()}."
+            yield f"  Tasks wait by polling for now: {error.brief()}."
         if error is not None and not isinstance(error, InboxRefusedError):
             yield (
                 f"  Set `inbox = True` in section [webdata] of {AIRFLOW_CONFIG}, or AIRFLOW__WEBDATA__INBOX=True, for "

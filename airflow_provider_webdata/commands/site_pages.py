@@ -11,10 +11,6 @@ with DAG("site_pages", schedule="@daily", start_date=pendulum.datetime(2026, 1, 
     @task
     def show(result: dict):
         for page in result["data"]:
-            print(
-                page["metadata"].get("url") or page.get("url"),
-                len((page.get("markdown") or "").split()),
-                "words",
-            )
+            print(page["metadata"].get("title"), len((page.get("markdown") or "").split()), "words")
 
     show(crawl.output)

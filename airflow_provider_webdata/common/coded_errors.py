@@ -100,7 +100,7 @@ def traceback_of(error: BaseException) -> str:
 
 
 class ArgumentError(CodedError, ValueError):
-    """An argument is invalid; the message contains its name, the rule, and the given value."""
+    """An argument is invalid."""
 
     help_code = "WD-003"
 

@@ -7,11 +7,11 @@ import re
 _MAX_TAG = 100
 
 
-def count(name: str, /, **tags: str) -> None:
+def count(name: str, number: int = 1, /, **tags: str) -> None:
     """Increment a counter."""
     from airflow.observability.stats import Stats
 
-    Stats.incr(name, tags=safe_tags(tags))
+    Stats.incr(name, number, tags=safe_tags(tags))
 
 
 def timing(name: str, seconds: float, /, **tags: str) -> None:

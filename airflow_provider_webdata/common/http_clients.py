@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import ssl
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -52,6 +53,21 @@ def routed(options: Mapping[str, Any], transport: type[Any], *, is_direct: bool)
             for pattern, url in environment_proxies().items()
         }
     return found
+
+
+def context_for(url: str, *, proxy: str | None = None, **options: Any) -> ssl.SSLContext:
+    """Return the TLS context of a client for one host.
+
+    Without TLS on the way, it trusts no server, and neither the environment nor a file is read.
+
+    :param proxy: the client's own proxy.
+    :param options: of `tls.tls_context`.
+    :raises UnusableVariableError: see `routed`.
+    """
+    hops = (url, *([proxy] if proxy else filter(None, environment_proxies().values())))
+    if any(hop.lower().startswith("https:") for hop in hops):
+        return tls_context(**options)
+    return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 def goes_through_proxy(url: httpx.URL, proxy: str | None) -> bool:

@@ -46,7 +46,7 @@ def site_failed(metadata: Mapping[str, Any]) -> bool:
 
 
 def is_cut(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a document has more pages than the service read. See docs/service.md#metadata-pdf.
+    """Return whether a document has more pages than the service read. See sandbox/docs/service.md#metadata-pdf.
 
     :param metadata: metadata of the page.
     """
@@ -63,7 +63,7 @@ def is_gone(metadata: Mapping[str, Any]) -> bool:
 
 
 def was_fetched(metadata: Mapping[str, Any]) -> bool:
-    """Return whether a site responded, with any status. See docs/service.md#metadata-not-fetched.
+    """Return whether a site responded, with any status. See sandbox/docs/service.md#metadata-not-fetched.
 
     :param metadata: metadata of the page.
     """
@@ -74,7 +74,7 @@ def was_fetched(metadata: Mapping[str, Any]) -> bool:
 def may_be_unserved(item: Mapping[str, Any]) -> bool:
     """Return whether a page may be a self-hosted server's 404 for a host that does not resolve.
 
-    Some sites send the same. See docs/service.md#metadata-no-host.
+    Some sites send the same. See sandbox/docs/service.md#metadata-no-host.
     """
     metadata, markdown = item.get("metadata"), item.get("markdown")
     return (

@@ -13,6 +13,9 @@ FRAME_ROUTE = "webdata"
 TASK_ROUTE = "webdata_task"
 """Name of the tab of a task."""
 
+CARD_ROUTE = "webdata_card"
+"""Name of the card on Airflow's Home."""
+
 
 def monitor_page(conn_id: str, monitor_id: str, check_id: str = "") -> str:
     """Return the path of a monitor's page.
@@ -28,6 +31,11 @@ def delivery_page(delivery_id: int) -> str:
     return _page("inbox", id=str(delivery_id))
 
 
+def inbox_page(conn_id: str) -> str:
+    """Return the path of the inbox with the deliveries of a connection."""
+    return _page("inbox", conn_id=conn_id)
+
+
 def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
     """Return the path of a task instance's page.
 
@@ -36,15 +44,23 @@ def task_page(dag_id: str, run_id: str, task_id: str, map_index: int) -> str:
     return _page("task", dag_id=dag_id, run_id=run_id, task_id=task_id, map_index=str(map_index))
 
 
-def task_tab(task: tuple[str, str, str, int]) -> str:
-    """Return the path of a task's tab in Airflow's UI.
+def task_instance(task: tuple[str, str, str, int]) -> str:
+    """Return the path of a task instance in Airflow's UI.
 
     :param task: DAG, run, and task id, and the index of a mapped task or -1.
     """
     *ids, map_index = task
     dag_id, run_id, task_id = (quote(str(one), safe="") for one in ids)
     mapped = f"/mapped/{map_index}" if map_index >= 0 else ""
-    return f"/dags/{dag_id}/runs/{run_id}/tasks/{task_id}{mapped}/plugin/{TASK_ROUTE}"
+    return f"/dags/{dag_id}/runs/{run_id}/tasks/{task_id}{mapped}"
+
+
+def task_tab(task: tuple[str, str, str, int]) -> str:
+    """Return the path of a task's tab in Airflow's UI.
+
+    :param task: as for `task_instance`.
+    """
+    return f"{task_instance(task)}/plugin/{TASK_ROUTE}"
 
 
 def shown_id(page: str) -> str:
@@ -66,18 +82,24 @@ def page_url(page: str) -> str | None:
 
 
 def frame_url(page: str) -> str | None:
-    """Return the URL of a page inside Airflow's frame, as `page_url`.
-
-    Before Airflow 3.3, the frame opens only the first page, so the URL is that of the page alone.
-    """
-    from airflow_provider_webdata.common.supported_airflow import airflow_release
-
+    """Return the URL of a page inside Airflow's frame, as `page_url`."""
     if not _has_pages():
         return None
     base = _base_url()
-    if airflow_release() < (3, 3):
-        return base + page
-    return f"{base}/plugin/{FRAME_ROUTE}{path_of(base)}{page}"
+    root = path_of(base)
+    return base.removesuffix(root) + frame_path(page, root)
+
+
+def frame_path(page: str, root: str) -> str:
+    """Return the path of a page inside Airflow's frame.
+
+    Before Airflow 3.3, the frame opens only the first page, so the path is that of the page alone.
+
+    :param root: path below which the API server is published; empty for none.
+    """
+    from airflow_provider_webdata.common.supported_airflow import airflow_release
+
+    return root + page if airflow_release() < (3, 3) else f"{root}/plugin/{FRAME_ROUTE}{root}{page}"
 
 
 def _has_pages() -> bool:

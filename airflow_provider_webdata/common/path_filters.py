@@ -26,7 +26,7 @@ def expression_of(text: str) -> re.Pattern[str] | None:
 
 
 def unsupported(expressions: Iterable[str]) -> list[str]:
-    """Return a message for each expression that the service ignores or refuses. See docs/service.md#crawl-paths."""
+    """Return a message per expression that the service ignores or refuses (sandbox/docs/service.md#crawl-paths)."""
     return [
         f"{text[:80]!r} uses look-around or a backreference, which the service's regular expressions lack: it would "
         "refuse the call, or ignore the expression"

@@ -54,6 +54,15 @@ def tls_context(
     return context
 
 
+def file_version(path: str | None) -> tuple[int, ...] | None:
+    """Return what differs once a file was replaced or written; None: there is no file, or it cannot be read."""
+    try:
+        found = Path(path).stat() if path else None
+    except (OSError, ValueError):
+        return None
+    return found and (found.st_ino, found.st_size, found.st_mtime_ns)
+
+
 def _trusting(ca_file: str | None) -> ssl.SSLContext:
     _check_key_log()
     if not ca_file and (path := os.environ.get("SSL_CERT_FILE")):

@@ -30,7 +30,7 @@ QUALITY_REJECTED = "quality_rejected"
 SKIPPED = "skipped_entries"
 UNPUBLISHED = "unpublished"
 
-SCALARS = ("path", "count", "id", "creditsUsed", "credits_used")
+SCALARS = ("path", "count", "id", "creditsUsed", "credits_used", MISSING, SKIPPED)
 """Keys of a returned mapping that are separate XComs, in snake_case: `crawl.output["path"]`."""
 
 _FILES = "tasks with `save_to`"

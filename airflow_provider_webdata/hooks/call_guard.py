@@ -353,7 +353,7 @@ def _cost(call: Call[Any], answer: Any) -> float | None:
 
 
 def cost_of_failure(error: BaseException, body: Mapping[str, Any] | None = None) -> float | None:
-    """Return the credits that a failed call cost, or None if unknown. See docs/service.md#credits-failed.
+    """Return the credits that a failed call cost, or None if unknown. See sandbox/docs/service.md#credits-failed.
 
     :param body: the request in wire form.
     """

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 import msgspec
 from pydantic import ValidationError
 
-from airflow_provider_webdata.api.endpoints import Endpoint, ResponseT
-from airflow_provider_webdata.api.errors import InvalidRequestError
+from airflow_provider_webdata.api.endpoints import LIST_MONITORS, Endpoint, ResponseT
+from airflow_provider_webdata.api.errors import InvalidRequestError, UnsupportedError
 from airflow_provider_webdata.api.models.base import RequestModel
+from airflow_provider_webdata.api.servers import DROPS_QUERY
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.api import models
@@ -20,7 +21,9 @@ RequestT = TypeVar("RequestT", bound=RequestModel)
 Body = Mapping[str, Any]
 
 PAGE_SIZE = 100
-"""Maximum number of items on one page of a list. See docs/service.md#monitor-list, #check-list."""
+"""Maximum number of items on one page of a list. See sandbox/docs/service.md#monitor-list, #check-list."""
+_DEFAULT_PAGE_SIZE = 25
+"""Number of monitors on a page of a request without `limit`."""
 
 
 class Call(msgspec.Struct, Generic[ResponseT], frozen=True):
@@ -125,13 +128,23 @@ def body_for(model: type[RequestT], request: RequestModel | Body, operation: str
         raise InvalidRequestError.from_validation_error(operation, error, model) from None
 
 
+def repeated_page(endpoint: Endpoint[Any], items: str) -> UnsupportedError:
+    """Return the error of a paged read that receives the same page again, so that the rest cannot be read.
+
+    :param items: what the page has, in the plural.
+    """
+    repeats = f"the response repeats the {items} of the one before"
+    return UnsupportedError(endpoint.label, 200, repeats, lack=DROPS_QUERY)
+
+
 class MonitorPages:
     """Pagination of the monitor list.
 
-    The service returns neither a total nor a link: a page with fewer monitors than requested is the last one. Monitors
-    created meanwhile push others onto the next page, so monitors that were already seen are skipped. Monitors deleted
-    meanwhile pull others onto a page that was already read, so each page begins with the last monitor of the one
-    before; if it does not, an earlier page is read again.
+    The service returns neither a total nor a link: a page with fewer monitors than requested is the last one. One
+    of the default size is followed by another, because it may be the answer to a request whose query was dropped.
+    Monitors created meanwhile push others onto the next page, so monitors that were already seen are skipped. Monitors
+    deleted meanwhile pull others onto a page that was already read, so each page begins with the last monitor of the
+    one before; if it does not, an earlier page is read again.
     """
 
     def __init__(self) -> None:
@@ -141,20 +154,25 @@ class MonitorPages:
         self._turned_back_at: set[int] = set()
 
     def add_page(self, page: list[models.Monitor]) -> list[models.Monitor]:
-        """Return the page's new monitors, and advance to the next page."""
+        """Return the page's new monitors, and advance to the next page.
+
+        :raises UnsupportedError: the page repeats the one before.
+        """
         if self.query is None:
             return []
         offset = self.query["offset"]
         lacks_some = offset > 0 and (not page or page[0].id not in self._seen)
-        # Once for each page: a server may not support `offset`.
+        # Once for each page, so that the read ends whatever the server returns.
         turns_back = lacks_some and offset not in self._turned_back_at
         fresh = [monitor for monitor in page if monitor.id not in self._seen]
         self._seen.update(monitor.id for monitor in fresh)
         if turns_back:
             self._turned_back_at.add(offset)
             self._turn_to(max(offset - PAGE_SIZE + 1, 0))
-        elif len(page) < PAGE_SIZE or (not fresh and offset > self._farthest):
+        elif len(page) < PAGE_SIZE and len(page) != _DEFAULT_PAGE_SIZE:
             self.query = None
+        elif not fresh and offset > self._farthest:
+            raise repeated_page(LIST_MONITORS, "monitors")
         else:
             self._turn_to(offset + len(page) - 1)
         self._farthest = max(self._farthest, offset)

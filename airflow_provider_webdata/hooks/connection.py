@@ -22,7 +22,7 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 from airflow_provider_webdata.api.config import TOKEN, ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.api.servers import KINDS, PLACEHOLDER_KEY, server_of
+from airflow_provider_webdata.api.servers import KINDS, server_of
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.hosts import is_loopback, normal_host
 from airflow_provider_webdata.common.logs import logger
@@ -112,7 +112,7 @@ class ConnectionSettings:
 
     def secrets(self) -> Iterator[str]:
         """Yield every secret value, for Airflow's secrets masker."""
-        if self.client.api_key != PLACEHOLDER_KEY:
+        if self.client.has_api_key:
             yield self.client.api_key
         yield from self.client.headers.values()
         if self.client.client_key_password:

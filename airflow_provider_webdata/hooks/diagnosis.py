@@ -50,11 +50,11 @@ class Diagnosis(msgspec.Struct, frozen=True):
 
 
 def credits_left(usage: CreditUsage) -> str:
-    """Return a sentence with the remaining credits."""
+    """Return the remaining credits as a clause without its period."""
     if usage.remaining_credits is None:
-        return "The API key works; the service does not report how many credits are left."
-    left = f"The API key works; {credits_text(usage.remaining_credits)} credits are left"
-    return f"{left} of {credits_text(usage.plan_credits)} in the plan." if usage.plan_credits else f"{left}."
+        return "the service does not report how many credits are left"
+    left = f"{credits_text(usage.remaining_credits)} credits are left"
+    return f"{left} of {credits_text(usage.plan_credits)} in the plan" if usage.plan_credits else left
 
 
 def without(lack: str) -> str:

@@ -18,6 +18,7 @@ from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
     RateLimitError,
     TransportError,
+    UnsupportedError,
     WebDataError,
 )
 from airflow_provider_webdata.api.servers import DECLARE, NO_BALANCE
@@ -43,17 +44,25 @@ _KIND_UNKNOWN = f"Nothing shows whether it bills calls. {DECLARE}"
 
 # Of a server that answers one of these, a random key shows whether it checks keys.
 _FREE: tuple[Endpoint[Any], ...] = (endpoints.CONCURRENCY, endpoints.QUEUE_STATUS)
-_SCRAPE_OF_NOTHING: Endpoint[Any] = Endpoint(
-    "scrape_of_nothing",
-    "POST",
-    "/v2/scrape",
-    "endpoints",
-    lambda: models.ScrapeResponse,
-    starts_nothing=True,
-    is_declared=False,
-    title="scrape without a URL",
-)
-"""Every implementation has this operation, refuses it without a URL, and bills nothing for that."""
+
+
+def _without_url(operation: str) -> Endpoint[Any]:
+    """Return a call that a server with this operation refuses, so that nothing is billed."""
+    return Endpoint(
+        f"{operation}_without_url",
+        "POST",
+        f"/v2/{operation}",
+        "endpoints",
+        lambda: models.Answer,
+        starts_nothing=True,
+        is_declared=False,
+        title=f"{operation} without a URL",
+    )
+
+
+# Every implementation has this operation.
+_SCRAPE_WITHOUT_URL = _without_url("scrape")
+_CRAWL_WITHOUT_URL = _without_url("crawl")
 
 _CONCERNS_CALLER = (AuthenticationError, EntitlementError, RateLimitError)
 _INVALID = frozenset({400, 422})
@@ -152,7 +161,8 @@ class Probe(msgspec.Struct, frozen=True):
             return False, f"{self.contradiction} (WD-001)."
         declare = "" if self.server.kind or not self.kind else f' Set "Server" to {self.kind}.'
         if self.usage is not None:
-            return True, credits_left(self.usage) + declare
+            works = "The API key works" if self.server.requires_key else "The server responds"
+            return True, f"{works}; {credits_left(self.usage)}.{declare}"
         if (problem := self.problem) is None:
             unknown = f" {_KIND_UNKNOWN}." if self.server.kind is None and not self.kind else ""
             return True, f"{without(NO_BALANCE)}.{declare or unknown}"
@@ -198,6 +208,18 @@ def probe(config: ClientConfig, on_response: Callable[[httpx.Response], None] | 
     return Probe(config.server, None, failure, responds, any_key, tuple(tried.calls), is_possible)
 
 
+def has_crawl(config: ClientConfig) -> bool:
+    """Return whether a server has crawls: it does unless it refuses one without a URL as unsupported. Bills nothing."""
+    with WebDataClient(replace(config, retry_budget=0.0)) as client:
+        try:
+            client.call(_CRAWL_WITHOUT_URL, extra_body={})
+        except UnsupportedError:
+            return False
+        except WebDataError:
+            pass
+    return True
+
+
 def _responds(client: WebDataClient) -> bool:
     for endpoint in _FREE:
         try:
@@ -215,7 +237,7 @@ def _recognized(
 ) -> tuple[bool, APIError | InvalidResponseError]:
     """Return whether a scrape without a URL is refused as by the API, and the error that names the problem best."""
     try:
-        client.call(_SCRAPE_OF_NOTHING, extra_body={})
+        client.call(_SCRAPE_WITHOUT_URL, extra_body={})
     except APIError as error:
         lists = (error.details, error.body.get("detail"), error.body.get("errors"))
         names_fields = any(isinstance(one, list) and one for one in lists)

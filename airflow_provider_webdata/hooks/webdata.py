@@ -248,8 +248,8 @@ class WebDataHook(Operations, BaseHook):
     def test_connection(self) -> tuple[bool, str]:
         """Test the connection with its API key and its kind of server, without retries and without spending credits.
 
-        :return: whether the connection works, and a message with the problem, or the remaining credits and whether
-            no inbox answers for its webhook URL.
+        :return: whether the connection works, and a message with the problem, or the remaining credits and why
+            its inbox is unused.
         """
         # Airflow tests a connection in its API server only.
         from airflow_provider_webdata.hooks.probe import probe
@@ -265,7 +265,7 @@ class WebDataHook(Operations, BaseHook):
         if not can_receive(settings):
             message += f" Tasks wait by polling: {no_deliveries_reason(settings)}."
         elif problem := inbox_error(settings):
-            message += f" No inbox answers for the Webhook URL, so tasks wait by polling: {problem.brief()}."
+            message += f" Tasks wait by polling: {problem.brief()}."
         return works, message
 
     def inbox(self) -> InboxReader:

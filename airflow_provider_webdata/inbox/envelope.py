@@ -1,4 +1,4 @@
-"""The envelope of a delivery (docs/service.md#webhooks). Its schema is open: unreadable fields count as missing."""
+"""A delivery's envelope (sandbox/docs/service.md#webhooks). Its schema is open: unreadable fields count as missing."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MAX_MONITOR_NAME = 256
 """Maximum characters of a monitor's name at the service."""
 
 MAX_DAG_ID = 250
-"""Maximum characters of a DAG's id in Airflow."""
+"""Maximum characters of a DAG's or task's id in Airflow."""
 
 MAX_URL = 2048
 """Maximum characters of a page's URL; a longer URL is dropped."""
@@ -64,6 +64,7 @@ class Envelope:
     :param page_url: URL of the page: the requested URL, or else the URL after redirects.
     :param monitor_name: the monitor's name, which a managed webhook reports.
     :param dag_id: the DAG of the task that started the job or declared the monitor, which a managed webhook reports.
+    :param task_id: that task.
     :param is_meaningful: of a monitor's changed or new page: its change was judged meaningful.
     :param facts: of a completed check or job, JSON: `status` and `summary`, or `creditsUsed` and `metadata`. A fact of
         more than 16 KiB is null.
@@ -79,6 +80,7 @@ class Envelope:
     page_url: str | None = None
     monitor_name: str | None = None
     dag_id: str | None = None
+    task_id: str | None = None
     is_meaningful: bool | None = None
     facts: bytes | None = field(default=None, repr=False)
 
@@ -116,6 +118,7 @@ class Envelope:
             page_url=next(filter(None, urls), None),
             monitor_name=name_of(labels.monitor, MAX_MONITOR_NAME),
             dag_id=name_of(labels.dag_id, MAX_DAG_ID),
+            task_id=name_of(labels.task_id, MAX_DAG_ID),
             is_meaningful=is_meaningful,
             facts=_facts_of(name, outline),
         )

@@ -52,6 +52,7 @@ class _Metadata(msgspec.Struct):
 class _Labels(msgspec.Struct):
     monitor: msgspec.Raw = _NULL
     dag_id: msgspec.Raw = _NULL
+    task_id: msgspec.Raw = _NULL
 
 
 class _Array(msgspec.Struct, array_like=True):

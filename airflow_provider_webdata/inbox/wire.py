@@ -7,10 +7,10 @@ from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 SECRET_HEADER = "X-WebData-Webhook-Secret"  # noqa: S105
-"""Header that the service sends back with every delivery (docs/service.md#webhook-headers)."""
+"""Header that the service sends back with every delivery (sandbox/docs/service.md#webhook-headers)."""
 
 SIGNATURE_PREFIX = "sha256="
-"""Prefix of the digest in a delivery's signature header (docs/service.md#delivery-signature)."""
+"""Prefix of the digest in a delivery's signature header (sandbox/docs/service.md#delivery-signature)."""
 
 INBOX_PATH = "/webdata/inbox"
 """Route that receives deliveries: the only path that the service must reach."""

@@ -28,8 +28,8 @@ class WebDataMapOperator(
 
     XCom: a mapping with the wire names `id`, `warning`, `count`, and `links` (each with `url`, `title`, `description`).
     With `returns`, the return value is only the list, so that
-    `WebDataScrapeOperator.partial(...).expand(url=map.output)` can map over it. In both cases, the keys `id`,
-    `credits_used`, and `warning` contain these values.
+    `WebDataScrapeOperator.partial(...).expand(url=map.output)` can map over it. In both cases, the keys `id` and
+    `warning` contain these values.
 
     :param url: the site.
     :param search: words by which links are ranked.

@@ -6,7 +6,7 @@ from airflow_provider_webdata.common.coded_errors import CodedError
 
 
 class OutputError(CodedError, ValueError):
-    """Results cannot be written to their destination; the message names the fix."""
+    """Results cannot be written to their destination."""
 
     help_code = "WD-005"
 

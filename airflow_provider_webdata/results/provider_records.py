@@ -31,7 +31,7 @@ _TYPES: Mapping[str, ColumnType] = {
 def records_of(data: Any, key: str | None, names: Sequence[str] = (), count: int | None = None) -> list[Any]:
     """Return the records of a call's `data`.
 
-    See docs/service.md#provider-records.
+    See sandbox/docs/service.md#provider-records.
 
     :param key: name of the list of records, if the contract defines one.
     :param names: names of a record's fields, if there is a contract.

@@ -1,4 +1,4 @@
-"""Job states and their outcomes for a wait. See docs/service.md#events."""
+"""Job states and their outcomes for a wait. See sandbox/docs/service.md#events."""
 
 from __future__ import annotations
 

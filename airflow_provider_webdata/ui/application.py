@@ -31,7 +31,12 @@ if TYPE_CHECKING:
 
 log = logger(__name__)
 
-_STATIC = {"webdata.css": "text/css", "webdata.js": "text/javascript"}
+_STATIC = {
+    "webdata.css": "text/css",
+    "webdata.js": "text/javascript",
+    "overview.js": "text/javascript",
+    "card.js": "text/javascript",
+}
 
 
 class View(NamedTuple):
@@ -53,6 +58,7 @@ VIEWS: dict[str, View] = {
     "/": View(overview.page, "rows"),
     "/attention": View(overview.attention_part, "rows"),
     "/changes": View(overview.changes_part, "rows"),
+    "/card": View(overview.card, "rows"),
     "/credits": View(credits.part, "rows"),
     "/credits.csv": View(credits.csv, "rows"),
     "/inbox": View(inbox.page, "rows"),
@@ -124,7 +130,7 @@ def _check_rights(page: PageView, view: View) -> None:
 
 
 async def _static(request: Request) -> Response:
-    """Return the style sheet or the script. They contain no data and require no login."""
+    """Return the style sheet or a script. They contain no data and require no login."""
     name = request.path_params["name"]
     if name not in _STATIC:
         raise HTTPException(404, "This file does not exist.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta, timezone
 from types import MappingProxyType
@@ -40,6 +41,29 @@ class DagCredits:
     def trend_chart(self) -> Markup:
         """Return the credits of the last 14 days as a small chart."""
         return sparkline(self.trend, f"Credits of {self.dag_id} on each of the last {len(self.trend)} days")
+
+
+@dataclass(frozen=True)
+class TaskCredits:
+    """Credits of one task of a DAG.
+
+    :param used: credits of the last `DAYS` days.
+    :param instances: number of task instances that reported them.
+    """
+
+    task_id: str
+    used: float
+    instances: int
+
+    @property
+    def average(self) -> float:
+        """Credits of a task instance."""
+        return self.used / self.instances
+
+    @property
+    def limit(self) -> str:
+        """The argument that caps an instance at twice the average, as Python."""
+        return f"credit_limit={max(math.ceil(2 * self.average), 1)}"
 
 
 @dataclass(frozen=True)

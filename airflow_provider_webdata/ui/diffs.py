@@ -6,6 +6,7 @@ import difflib
 import json
 import re
 from collections import Counter
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow_provider_webdata.api.models import PageDiff
@@ -21,10 +22,14 @@ MAX_PICTURE = 2**20
 """Maximum characters of a screenshot's URL, which may be a `data:` URL."""
 _MAX_MARKED = 2000
 """Maximum characters of two lines whose words are compared."""
+_MAX_AMOUNT = 40
 MAX_STEPS = 10**8
 """Default of `WordBudget`: about a second."""
 _STEPS_OF_WORD = 10
-_WORD = re.compile(r"\s+|\w+|[^\w\s]")
+# A number with its separators is one word, such as 12.50 or 1,299.
+_WORD = re.compile(r"\s+|\d+(?:[.,]\d+)+|\w+|[^\w\s]")
+# A number in a text, such as $1,299.00. Three digits after a point may be decimals or thousands.
+_NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.(?!\d{3}(?!\d))\d+|\d+")
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _CHANGE_KINDS = {"add": "added", "del": "removed"}
 
@@ -92,11 +97,13 @@ class Value(NamedTuple):
     :param path: path in the extracted JSON.
     :param before: previous value as JSON.
     :param after: current value as JSON.
+    :param change: the difference of two numbers, such as `+2.50 (+25.0%)`; empty for other values.
     """
 
     path: str
     before: str
     after: str
+    change: str
 
 
 def lines_of(page: MonitorCheckPage) -> list[Line]:
@@ -172,10 +179,49 @@ def values_of(page: MonitorCheckPage) -> list[Value]:
     if not isinstance(tree, dict) or "files" in tree:
         return []
     return [
-        Value(path, _shown(change.get("previous")), _shown(change.get("current")))
+        Value(
+            path,
+            _shown(before := change.get("previous")),
+            _shown(after := change.get("current")),
+            _change(before, after),
+        )
         for path, change in list(tree.items())[:MAX_LINES]
         if isinstance(change, dict)
     ]
+
+
+def difference(before: float | Decimal, after: float | Decimal) -> str:
+    """Return the difference of two numbers, also in percent, such as `+2.50 (+25.0%)`.
+
+    :param before: finite.
+    :param after: finite.
+    """
+    # The shortest text of a float is what the page says.
+    before, after = Decimal(str(before)), Decimal(str(after))
+    change = after - before
+    percent = f" ({change / abs(before):+,.1%})" if before else ""
+    return f"{change:+,f}{percent}"
+
+
+def _change(before: Any, after: Any) -> str:
+    if is_finite(before) and is_finite(after):
+        return difference(before, after)
+    if isinstance(before, str) and isinstance(after, str):
+        one, other = _amount(before), _amount(after)
+        # In two currencies, the difference has no meaning.
+        if one and other and one[1] == other[1]:
+            return difference(one[0], other[0])
+    return ""
+
+
+def _amount(text: str) -> tuple[Decimal, list[str]] | None:
+    """Return the number in a short text, and the text around it; None without a number or with several."""
+    if len(text) > _MAX_AMOUNT or not (found := _NUMBER.search(text)):
+        return None
+    around = [text[: found.start()], text[found.end() :]]
+    if any(any(map(str.isdigit, part)) for part in around):
+        return None
+    return Decimal(found[0].replace(",", "")), around
 
 
 def numbers_of(page: MonitorCheckPage) -> dict[str, tuple[float | None, float]]:

@@ -39,6 +39,7 @@ from airflow_provider_webdata.hooks.webdata_async import WebDataAsyncHook
 from airflow_provider_webdata.inbox_server.options import inbox_enabled
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.ui.attention import troubled_summaries
+from airflow_provider_webdata.ui.changes import changed_summaries
 from airflow_provider_webdata.ui.threads import in_thread, with_secrets
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.airflow_db.connections import Connection
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
     from airflow_provider_webdata.ui.attention import TroubledSummary
+    from airflow_provider_webdata.ui.changes import ChangedTask
 
 T = TypeVar("T")
 
@@ -152,6 +154,13 @@ class Lookups:
         :param since: the start of a minute, which all viewers share.
         """
         return await self._remembered(("troubled", since), lambda: in_thread(troubled_summaries, since))
+
+    async def changed_tasks(self, since: datetime) -> list[ChangedTask]:
+        """Return the newest run with changes of each task of all DAGs.
+
+        :param since: as for `troubled_tasks`.
+        """
+        return await self._remembered(("changed", since), lambda: in_thread(changed_summaries, since))
 
     async def stopped_triggerer(self) -> str | None:
         """Return the problem and the next step if no triggerer runs, but one is needed."""

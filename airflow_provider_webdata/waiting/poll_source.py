@@ -13,6 +13,7 @@ from airflow_provider_webdata.api.errors import (
     NotFoundError,
     RateLimitError,
     TransportError,
+    UnsupportedError,
     WebDataError,
 )
 from airflow_provider_webdata.common.coded_errors import brief
@@ -191,7 +192,12 @@ class PollSource:
         while (query := pages.query) is not None and monitors:
             page = await self._connection.call(lambda hook, query=query: hook.list_monitors(**query))  # type: ignore[misc]
             count += 1
-            for monitor in pages.add_page(page):
+            try:
+                listed = pages.add_page(page)
+            except UnsupportedError:
+                # The rest cannot be listed, so it is polled.
+                break
+            for monitor in listed:
                 subject = monitors.pop(monitor.id, None)
                 if subject is not None and not subject.has_changed(monitor):
                     subject.polled_at = time.time()

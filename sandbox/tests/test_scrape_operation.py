@@ -75,10 +75,18 @@ def test_the_formats_that_were_asked_for(api) -> None:
         {"onlyCleanContent": True},
     ],
 )
+@pytest.mark.says("the message shows the line that sets them on the page")
 def test_what_it_cannot_do_it_says(api, body: dict[str, Any]) -> None:
     answer = scrape(api, **body)
     assert (answer.status_code, answer.json()["code"]) == (400, "UNSUPPORTED_IN_SANDBOX")
     assert api.balance() == 100_000
+    [asked] = body.get("formats", ["actions"] if "actions" in body else [None])
+    if asked in CANNED:
+        assert f'control.set_page("{FLOODS}", {asked}=' in answer.json()["error"]
+
+
+CANNED = ("screenshot", "audio", "video", "branding", "product", "menu", "actions")
+"""What a page of the sandbox has only if a test sets it."""
 
 
 @pytest.mark.rule("urls")
@@ -273,7 +281,7 @@ def test_a_call_without_a_key(sandbox) -> None:
 
 
 class TestLargeDocuments:
-    """See docs/service.md#large-documents."""
+    """See sandbox/docs/service.md#large-documents."""
 
     @pytest.fixture(autouse=True)
     def pdf(self, sandbox) -> None:

@@ -213,6 +213,13 @@ def test_jobs_live_like_the_recorded_ones(sandbox: SandboxServer, http: httpx.Cl
     assert max(state["completed"] for state in states[:5]) == 3  # the end comes 12 s later
 
 
+def test_the_running_crawls_are_listed(sandbox: SandboxServer, http: httpx.Client) -> None:
+    """Only the status is recorded."""
+    sandbox.control.configure(page_seconds=1)
+    Job(http, "/v2/crawl", url=urls(1)[0], limit=3)
+    assert http.get("/v2/crawl/active").status_code == 200
+
+
 @pytest.mark.rule("parts-end", "job-cancel", "job-paths")
 def test_a_cancelled_job_keeps_its_next_link(sandbox: SandboxServer, http: httpx.Client) -> None:
     sandbox.control.configure(page_seconds=1)

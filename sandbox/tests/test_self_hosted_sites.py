@@ -1,4 +1,7 @@
-"""Sites as a self-hosted server reads them: without an index of its own, and by the exact address."""
+"""Sites as a self-hosted server reads them: without an index of its own, and by the exact address.
+
+A running server showed these differences; none of their exchanges was recorded: see docs/sandbox.md#profiles.
+"""
 
 from __future__ import annotations
 

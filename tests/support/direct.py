@@ -24,6 +24,8 @@ from airflow.sdk.exceptions import (
 )
 
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
+from airflow_provider_webdata.common.spelling import snake_case
+from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.states.task_record import KEY, TaskRecord, stored_form
 
 
@@ -51,6 +53,7 @@ class TaskInstance:
     task: Any = field(default_factory=lambda: SimpleNamespace(retries=0, on_success_callback=()))
 
     def xcom_push(self, key: str, value: Any) -> None:
+        assert key not in XCOM_KEYS or not XCOM_KEYS[key].in_result, f"xcom_keys.py: {key} is a separate XCom"
         # As Airflow stores it: a value that is not JSON fails here.
         self.xcom[key] = json.loads(json.dumps(value))
 
@@ -305,6 +308,8 @@ def run(
             for key, part in parts_of(operator, value).items():
                 ti.xcom_push(key, part)
             accept(context)
+            lacking = {*map(snake_case, value if isinstance(value, Mapping) else ())} - {*ti.xcom}
+            assert not [key for key in lacking & {*XCOM_KEYS} if not XCOM_KEYS[key].in_result], lacking
         except AirflowRescheduleException:
             first_reschedule = first_reschedule or datetime.now(timezone.utc)
             reschedules += 1

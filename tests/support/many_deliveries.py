@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import Engine, text
 
 _COLUMNS = (
-    "id, position, conn_id, dedupe, correlation_key, event, operation, name, job_id, monitor_id, page_hash, "
-    "received_at, size, body"
+    "id, position, conn_id, dedupe, correlation_key, event, operation, name, job_id, monitor_id, dag_id, "
+    "page_hash, received_at, size, body"
 )
 _NAME = "CASE WHEN i % 49 = 0 THEN 'check.completed' ELSE 'page' END"
 _FILL = {
@@ -15,15 +15,15 @@ _FILL = {
         WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < :rows)
         SELECT i, :base + i * :step, CASE WHEN i % 10 = 0 THEN 'other' ELSE :conn_id END, printf('%064x', i),
             'key-' || (i / 5), 'monitor.' || {_NAME}, 'monitor', {_NAME}, 'job-' || (i / 5), 'monitor-' || (i % 100),
-            (i / 5) * 1000003,
+            'dag-' || (i % 100), (i / 5) * 1000003,
             strftime('%Y-%m-%d %H:%M:%f000', (:base + i * :step) / 1000000, 'unixepoch'), 2, zeroblob(400)
             FROM numbers""",
     "postgresql": f"""
         INSERT INTO webdata_inbox_delivery ({_COLUMNS})
         SELECT i, :base + i * :step, CASE WHEN i % 10 = 0 THEN 'other' ELSE :conn_id END,
             lpad(to_hex(i), 64, '0'), 'key-' || (i / 5), 'monitor.' || {_NAME}, 'monitor', {_NAME}, 'job-' || (i / 5),
-            'monitor-' || (i % 100), (i / 5) * 1000003, to_timestamp((:base + i * :step) / 1000000), 2,
-            decode(repeat('61', 400), 'hex')
+            'monitor-' || (i % 100), 'dag-' || (i % 100), (i / 5) * 1000003,
+            to_timestamp((:base + i * :step) / 1000000), 2, decode(repeat('61', 400), 'hex')
             FROM generate_series(1::bigint, :rows) i""",
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from functools import cache
 from textwrap import dedent
 
+from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from tests.support.prose import units
 from tests.support.snippets import ROOT
@@ -142,7 +143,7 @@ def promises_more(text: str) -> bool:
 
 
 def test_retries_and_billing_are_promised_in_one_sentence() -> None:
-    found = [unit for unit in units() if not unit.place.startswith((*WITH_TESTS, "docs/service.md", "demo/"))]
+    found = [unit for unit in units() if not unit.place.startswith((*WITH_TESTS, "demo/"))]
     assert [unit for unit in found if promises_more(unit.text)] == []
 
 
@@ -197,3 +198,71 @@ def test_an_installation_by_name_is_found() -> None:
     assert not needs_an_index(
         "pip install ./airflow-provider-webdata/sandbox './airflow-provider-webdata[sandbox]'"
     )
+
+
+_TELLS = r"(?:has|have|names?|lists?|says?|shows?|contains?|quotes?|warns?)"
+TELLS = re.compile(
+    # Not of a clause that only refers to one: "Set what the message names."
+    r"(?<!what )(?<!that )(?<!which )(?<!if )\b(?:the|its|an|one) (?:task's )?(?:message|error|log)s?"
+    rf"(?: and XCom `\w+`(?: \([^)]*\))?| also)? {_TELLS}\b"
+    rf"|\bXComs? (?:keys )?(?:then )?(?:`\w+`(?:, and |, | and )?)*[^.;|`]{{0,20}}\b(?:{_TELLS}|is|are)\b",
+    re.IGNORECASE,
+)
+"""A sentence about the text of a message, an error, or a log, or about the content of an XCom."""
+LOOKED_UP = (
+    "docs/contributing/",
+    "docs/reference/",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "docs/links.md",
+    "docs/index.md",
+)
+
+
+def told() -> Iterator[tuple[str, str]]:
+    """Yield each such sentence of the pages for users, with its page."""
+    for unit in units():
+        if unit.place.endswith(".md") and not unit.place.startswith(LOOKED_UP):
+            for sentence in re.split(r"(?<=[.;])\s|(?<=\|)", unit.text):
+                if TELLS.search(sentence):
+                    yield unit.place, sentence.strip(" |-")
+
+
+def marked() -> set[str]:
+    """Return the parts of such sentences that tests are marked with."""
+    files = [path for room in ("tests", "sandbox/tests") for path in (ROOT / room).rglob("test_*.py")]
+    return {
+        str(argument.value)
+        for path in files
+        if "mark.says(" in (text := path.read_text("utf-8"))
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.says"
+        for argument in node.args
+        if isinstance(argument, ast.Constant)
+    }
+
+
+def test_a_sentence_about_a_message_or_an_xcom_has_a_test_that_reads_a_real_one() -> None:
+    found, marks = {*told()}, marked()
+    unread = [(page, text) for page, text in found if not any(mark in text for mark in marks)]
+    assert unread == [], 'mark the test that reads one with @pytest.mark.says("part of the sentence")'
+    gone = [mark for mark in marks if not any(mark in text for _, text in found)]
+    assert gone == [], "no page says so: read the test, then change or delete its mark"
+
+
+NAMED_XCOM = re.compile(
+    r"\bXComs?(?: keys?)? ((?:\[?[`'][a-zA-Z_]+[`'](?:\]\([^)]*\))?(?:, and |, | and )?)+)"
+)
+
+
+def test_an_xcom_that_is_named_is_one() -> None:
+    """Values of a returned mapping are no separate XComs: `xcom_pull(key=...)` finds none."""
+    named = [
+        (unit.place, key)
+        for unit in units()
+        for keys in NAMED_XCOM.findall(unit.text)
+        for key in re.findall(r"[`']([a-zA-Z_]+)[`']", keys)
+    ]
+    assert len(named) > 30
+    separate = {key for key, known in XCOM_KEYS.items() if not known.in_result}
+    assert [(place, key) for place, key in named if key not in separate | {"KEYS"}] == []

@@ -292,7 +292,7 @@ WITHOUT_RULE = {
     "MapRequest": {"includePaths", "filterByPath", "excludePaths", "useIndex"},
     "ScrapeInteractRequest": {"prompt"},
 }
-"""Fields whose row in docs/service.md has no anchor."""
+"""Fields whose row in sandbox/docs/service.md has no anchor."""
 
 
 def test_fields_have_a_rule() -> None:
@@ -302,8 +302,8 @@ def test_fields_have_a_rule() -> None:
         wires = {field.alias or name for name, field in model.model_fields.items()}
         without = {wire for wire in wires if rule_of_field(model.__name__, wire) is None}
         wrong += [
-            f"docs/service.md: no row with an anchor has the field `{wire}` of {model.__name__}; the sections of this "
-            "model are in SECTIONS of tools/docs_site/rules.py"
+            f"sandbox/docs/service.md: no row with an anchor has the field `{wire}` of {model.__name__}; the sections "
+            "of this model are in SECTIONS of tools/docs_site/rules.py"
             for wire in sorted(without - exempt)
         ]
         wrong += [
@@ -315,8 +315,8 @@ def test_fields_have_a_rule() -> None:
 
 @pytest.mark.rule("repeat-safe", "repeat-unsafe")
 def test_every_endpoint_is_named_priced_and_documented() -> None:
-    """What docs/service.md#endpoints calls the effect of a call decides whether it has a price."""
-    text = (ROOT / "docs/service.md").read_text(encoding="utf-8")
+    """What sandbox/docs/service.md#endpoints calls the effect of a call decides whether it has a price."""
+    text = (ROOT / "sandbox/docs/service.md").read_text(encoding="utf-8")
     sections = {slug(title) for title in re.findall(r"^#+ (.*)", text, re.MULTILINE)}
     effects = {
         re.sub(r"{\w+}", "{}", call): effect
@@ -331,16 +331,20 @@ def test_every_endpoint_is_named_priced_and_documented() -> None:
     ]
     for endpoint in endpoints.ENDPOINTS.values():
         if endpoint.section not in sections:
-            wrong.append(f"docs/service.md: no section #{endpoint.section}, which {endpoint.name} names")
+            wrong.append(
+                f"sandbox/docs/service.md: no section #{endpoint.section}, which {endpoint.name} names"
+            )
         if endpoint is endpoints.FIND_TOOLS:
             continue  # one of the calls of data providers, and the one that is free
         effect = effects.get(re.sub(r"{\w+}", "{}", f"{endpoint.method} {endpoint.path}"))
         if effect is None:
-            wrong.append(f"docs/service.md#endpoints: no row for `{endpoint.method} {endpoint.path}`")
+            wrong.append(f"sandbox/docs/service.md#endpoints: no row for `{endpoint.method} {endpoint.path}`")
         elif endpoint.price != INCLUDED and (endpoint.price is None) is bool(
             re.search("bills|starts", effect)
         ):
-            wrong.append(f"docs/service.md#endpoints: {endpoint.name} {effect}; price: {endpoint.price}")
+            wrong.append(
+                f"sandbox/docs/service.md#endpoints: {endpoint.name} {effect}; price: {endpoint.price}"
+            )
     require(wrong)
 
 

@@ -7,7 +7,7 @@ import re
 from tests.support.links import dead, links
 from tests.support.snippets import ROOT, name_of
 
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "sandbox").rglob("*.md")])
 
 
 def test_links_lead_somewhere() -> None:

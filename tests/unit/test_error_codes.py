@@ -13,11 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from airflow.sdk.exceptions import (
-    AirflowException,
-    AirflowFailException,
-    AirflowSensorTimeout,
-)
+from airflow.sdk.exceptions import AirflowFailException
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,9 +23,9 @@ from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedErr
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.remedies import REMEDIES
 from airflow_provider_webdata.runs.failures import JobFailedError
+from tools.docs_site.error_codes import error_classes
 
 PACKAGE = Path(airflow_provider_webdata.__file__).parent
-PAGE = Path(__file__).parents[2] / "docs" / "errors.md"
 
 BASES = {"CodedError", "WebDataError", "APIError", "InboxError"}
 """Only their subclasses are raised."""
@@ -63,9 +59,6 @@ UNCODED_RAISES = {
     "states/task_record.py": "a damaged record, which the task's memory reports",
 }
 """`ValueError` and `TypeError` that no user can cause."""
-
-MIXED = {"JobFailedError", "TooManyFailuresError", "MonitorMissingError"}
-"""Final or not, depending on the task."""
 
 
 @cache
@@ -101,15 +94,6 @@ def exceptions() -> list[type[Exception]]:
 
 def coded() -> list[Any]:
     return [kind for kind in exceptions() if kind.__name__ not in {*BASES, *TURNED_INTO}]
-
-
-def sections() -> dict[str, str]:
-    parts = re.split(r"^### (WD-\d{3})$", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    bodies = (re.split(r"^## ", body, maxsplit=1, flags=re.MULTILINE)[0] for body in parts[2::2])
-    return dict(zip(parts[1::2], bodies, strict=True))
-
-
-SECTIONS = sections()
 
 
 def made(kind: Any, text: str = "it broke") -> Any:
@@ -236,48 +220,8 @@ def test_airflow_serializes_an_error_with_its_code_once() -> None:
     assert str(again).count("(WD-031)") == 1
 
 
-def test_each_code_has_its_section_and_each_section_its_classes() -> None:
-    by_code: dict[str, set[str]] = {}
-    for kind in coded():
-        by_code.setdefault(kind.help_code, set()).add(kind.__name__)
-    named = {
-        code: set(re.findall(r"`(\w+)`", body.strip().partition(": ")[0])) for code, body in SECTIONS.items()
-    }
-    assert named == by_code
-    assert list(SECTIONS) == sorted(SECTIONS)
-
-
-def test_a_section_has_cause_fix_and_what_airflow_does() -> None:
-    parts = {code: re.findall(r"^- \*\*(\w+):\*\* \S", body, re.MULTILINE) for code, body in SECTIONS.items()}
-    assert {code: found for code, found in parts.items() if found != ["Cause", "Fix", "Airflow"]} == {}
-
-
-def test_what_airflow_does_is_what_the_class_makes_it_do() -> None:
-    wrong = []
-    for kind in coded():
-        [told] = re.findall(r"^- \*\*Airflow:\*\* (.*)$", SECTIONS[kind.help_code], re.MULTILINE)
-        if not told.startswith(expected(kind)):
-            wrong.append((kind.help_code, told, expected(kind)))
-    assert wrong == []
-
-
-def expected(kind: Any) -> tuple[str, ...]:
-    if {"inbox_server", "airflow_db"} & {*kind.__module__.split(".")} or kind.__name__ in {
-        "MediaError",
-        "OptionError",
-    }:
-        return ("no task fails",)
-    if kind.__name__ == "OtherReleaseError":
-        return ("fails the waiting task, which retries",)
-    if kind.__name__ in MIXED:
-        return ("retries", "an operator retries", "fails immediately after a job")
-    if issubclass(kind, errors.WebDataError):
-        verdicts = {"never": "fails immediately", "later": "reschedules", "unknown": "retries"}
-        return (verdicts[kind.verdict],)
-    if issubclass(kind, AirflowException):
-        final = issubclass(kind, (AirflowFailException, AirflowSensorTimeout))
-        return ("fails immediately",) if final else ("retries",)
-    return ("retries",) if issubclass(kind, OSError) else ("fails immediately",)
+def test_the_page_has_each_error() -> None:
+    assert {*error_classes()} == {*coded()}
 
 
 @pytest.mark.parametrize(
@@ -385,7 +329,7 @@ def test_each_raised_error_has_a_code() -> None:
         for kind in raised_classes(file, tree):
             count += 1
             name = kind.__name__
-            has_code = issubclass(kind, CodedError) and kind.help_code in SECTIONS
+            has_code = issubclass(kind, CodedError) and kind.help_code in REMEDIES
             is_known = name in WITHOUT_CODE or name in TURNED_INTO or name.startswith("_")
             is_checked = name in {"ValueError", "TypeError"}
             if not (has_code or is_known or is_checked or (place, name) in MADE_OF_A_TEXT):

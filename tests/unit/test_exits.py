@@ -38,6 +38,7 @@ ALLOWED = {
     "commands/command.py: SystemExit": "text of which the terminal's own cleaner escapes control characters",
     "commands/costs.py: SystemExit": "what the caller of the command typed",
     "commands/init.py: SystemExit": "the same as in command.py",
+    "commands/moments.py: SystemExit": "what the caller of the command typed",
     "commands/inbox.py: SystemExit": "what the caller of the command typed, and errors with a code",
     "toolsets/webdata.py: AirflowFailException": "an error with a code, which is a parameter",
     "toolsets/webdata.py: ToolFailed": "JSON, in which the service's text is trimmed and marked as untrusted",

@@ -7,7 +7,7 @@ import re
 import shlex
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import pytest
 from airflow.cli.cli_parser import get_parser
@@ -17,14 +17,21 @@ from airflow.sdk.definitions._internal.templater import FILTERS
 from airflow_provider_webdata.api.config import ClientConfig
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.prices import BATCH_SCRAPE, CRAWL, MAP
+from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
+from airflow_provider_webdata.operators.monitor.create import WebDataCreateMonitorOperator
+from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.results.files.formats import FORMATS
+from tests.support import direct
+from tests.support.service import connection_text
 
 DOCS = Path(__file__).parents[2] / "docs"
-SERVICE = (DOCS / "service.md").read_text(encoding="utf-8")
+SERVICE = (DOCS.parent / "sandbox" / "docs" / "service.md").read_text(encoding="utf-8")
 COSTS = (DOCS / "costs.md").read_text(encoding="utf-8")
 FAQ = (DOCS / "faq.md").read_text(encoding="utf-8")
 
-PRICED = re.findall(r"^\| ([^|]+) \| ([^|]*\[[^|]*\]\(service\.md#[^|]*) \|$", COSTS, re.MULTILINE)
+PRICED = re.findall(r"^\| ([^|]+) \| ([^|]*\[[^|]*/service\.md#[^|]*) \|$", COSTS, re.MULTILINE)
 
 
 def rule(anchor: str) -> str:
@@ -137,3 +144,30 @@ def test_a_server_without_keys_takes_any_text_for_one() -> None:
     )
     with pytest.raises(ConfigurationError, match="WD-001"):
         ClientConfig(base_url="http://scraper.internal:3002", api_key="")
+
+
+ERRORS = (DOCS / "errors.md").read_text(encoding="utf-8")
+MISTAKES = re.findall(r"^\| `(WebData\w+)\((.+)\)` \| `(.+)` \|$", ERRORS, re.MULTILINE)
+SITE = "https://river.example/"
+REQUIRED: dict[type[Any], dict[str, Any]] = {
+    WebDataCrawlOperator: {"url": SITE},
+    WebDataCreateMonitorOperator: {"name": "m", "targets": [{"type": "scrape", "urls": [SITE]}]},
+    WebDataScrapeOperator: {"url": SITE},
+    WebDataSearchOperator: {"query": "river"},
+}
+
+
+@pytest.mark.parametrize(("name", "given", "message"), MISTAKES)
+def test_a_mistake_has_the_shown_message(name: str, given: str, message: str) -> None:
+    (operator,) = (one for one in REQUIRED if one.__name__ == name)
+    with pytest.raises(CodedError) as raised:
+        operator(task_id="search", **{**REQUIRED[operator], **eval(f"dict({given})")})
+    # The page omits the end of some.
+    assert message.removesuffix(" ...") in " ".join(str(raised.value).split())
+
+
+def test_the_shown_error_is_a_real_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("http://127.0.0.1:9", retry_budget=0))
+    error = direct.run(WebDataSearchOperator(task_id="t", query="river", credit_limit=0.5)).error
+    assert f"```text\n{type(error).__name__}: {error}\n```" in ERRORS
+    assert len(MISTAKES) == 8

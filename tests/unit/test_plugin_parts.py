@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from airflow_provider_webdata import __version__
 from airflow_provider_webdata.inbox_server import options
 from airflow_provider_webdata.plugin import WebDataPlugin
 
@@ -36,6 +37,7 @@ def test_parts(
     assert [one["name"] for one in plugin.fastapi_apps] == apps
     assert [one["name"] for one in plugin.fastapi_root_middlewares] == middlewares
     assert len(plugin.external_views) == views
+    assert [one["destination"] for one in plugin.react_apps] == ["dashboard"] * (views // 2)
 
 
 def test_a_misspelled_option_is_logged_once_and_its_default_applies(
@@ -71,7 +73,9 @@ def test_addresses(monkeypatch: pytest.MonkeyPatch, base_url: str, root: str) ->
         "task_instance": f"{root}/webdata-ui/task?dag_id={{DAG_ID}}&run_id={{RUN_ID}}&task_id={{TASK_ID}}"
         "&map_index={MAP_INDEX}",
     }
-    assert len({view["url_route"] for view in views}) == 2
+    (card,) = WebDataPlugin().react_apps
+    assert card["bundle_url"] == f"{root}/webdata-ui/static/{__version__}/card.js"
+    assert len({view["url_route"] for view in (*views, card)}) == 3
 
 
 def test_the_icons_are_images() -> None:

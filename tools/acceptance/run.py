@@ -21,6 +21,7 @@ from airflow_provider_webdata.api.errors import (
     UnsupportedError,
     WebDataError,
 )
+from airflow_provider_webdata.api.servers import SELF_HOSTED
 from airflow_provider_webdata.common.clean_text import trimmed
 from airflow_provider_webdata.common.remedies import REMEDIES, sentence
 from airflow_provider_webdata.hooks.webdata import WebDataHook
@@ -86,7 +87,7 @@ class Run:
 
     def _is_lacking(self, endpoint: str) -> bool:
         """Return whether the server reported the endpoint, or one that is missing for the same reason, as missing."""
-        lacks, lacking = self.watch.server.lacks, self.watch.lacking
+        lacks, lacking = SELF_HOSTED.lacks, self.watch.lacking
         reasons = {lacks[name] for name in lacking if name in lacks}
         return endpoint in lacking or lacks.get(endpoint) in reasons
 
@@ -182,13 +183,12 @@ def _judged(run: Run, case: Case, error: Exception) -> tuple[Any, str]:
             named = named.partition(ending)[0]
         if named:
             return "lacks", trimmed(named)
-        if getattr(error, "status", None) == HTTPStatus.NOT_FOUND:
-            if endpoint := run.watch.record.unknown_id:
-                # The path exists, but no object that it could name; or neither does.
-                return "lacks", server.lacks.get(endpoint, f"it has no {label_of(endpoint)}")
-            if _NOT_FOUND.search(text):
-                # The object exists, as another call showed, so that the path does not.
-                return "lacks", "it has no such operation"
+        if run.watch.record.is_not_found and (endpoint := run.watch.record.unknown_id):
+            # The path exists, but no object that it could name; or neither does.
+            return "lacks", SELF_HOSTED.lacks.get(endpoint, f"it has no {label_of(endpoint)}")
+        if getattr(error, "status", None) == HTTPStatus.NOT_FOUND and _NOT_FOUND.search(text):
+            # The object exists, as another call showed, so that the path does not.
+            return "lacks", "it has no such operation"
         if run.watch.record.is_unsupported:
             return "failed", f"the error does not name what the server lacks: {text}"
     if case.of_plan and isinstance(error, EntitlementError):

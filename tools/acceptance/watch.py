@@ -12,7 +12,7 @@ from unittest.mock import patch
 
 from airflow_provider_webdata.api.client import AsyncWebDataClient, WebDataClient
 from airflow_provider_webdata.api.endpoints import ENDPOINTS, Endpoint
-from airflow_provider_webdata.api.errors import CallRefusedError, UnsupportedError
+from airflow_provider_webdata.api.errors import CallRefusedError, NotFoundError, UnsupportedError
 from airflow_provider_webdata.api.prices import INCLUDED, Price, PriceBound, reported_credits
 from airflow_provider_webdata.hooks.call_guard import cost_of_failure, price_bound
 from airflow_provider_webdata.hooks.calls import Call
@@ -23,7 +23,8 @@ from tools.acceptance.shape import Differences
 if TYPE_CHECKING:
     from airflow_provider_webdata.api.servers import Server
 
-# A monitor of the run has one page and no goal, so each of its checks costs one page: docs/service.md#check-cost-pages.
+# A monitor of the run has one page and no goal, so each of its checks costs one page:
+# sandbox/docs/service.md#check-cost-pages.
 MONITOR_BOUNDS: Mapping[str, float] = {"create_monitor": 1, "run_monitor": 1}
 _JOB_CALLS = {
     calls.name: endpoint.name
@@ -43,6 +44,7 @@ class Record:
     :param reserved: upper bound of the credits that no response has reported.
     :param refused: why a call was not sent.
     :param is_unsupported: the server lacks what a call needs.
+    :param is_not_found: the server knows neither an object nor its path.
     :param unknown_id: the missing endpoint whose id a call needs; a random one is sent.
     """
 
@@ -50,6 +52,7 @@ class Record:
     reserved: float = 0.0
     refused: str | None = None
     is_unsupported: bool = False
+    is_not_found: bool = False
     unknown_id: str | None = None
     differences: Differences = field(default_factory=Differences)
 
@@ -124,6 +127,7 @@ class Watch:
             if isinstance(error, UnsupportedError):
                 self.lacking.add(endpoint.name)
                 sent.record.is_unsupported = True
+            sent.record.is_not_found |= isinstance(error, NotFoundError)
             self._settle(sent, cost_of_failure(error))
             raise
         self._answered(sent, endpoint, arguments.get("path") or {}, answers[0])

@@ -17,6 +17,7 @@ from airflow_provider_webdata.plugin import WebDataPlugin
 from airflow_provider_webdata.policies.retry import WebDataRetryPolicy
 from tools.docs_site.docstrings import docstring_of
 from tools.docs_site.rendering import argument, body, code, outcome, page, prose
+from tools.docs_site.result_classes import methods_of_results, results_of
 from tools.docs_site.subjects import (
     OPTIONS,
     PACKAGE,
@@ -52,7 +53,11 @@ def places() -> dict[str, tuple[str, str]]:
     """Return the page (without suffix) and anchor of each class on these pages, by import path."""
     found = {
         f"{cls.__module__}.{cls.__name__}": (f"reference/{page}", f"#{cls.__name__.lower()}")
-        for page, classes in (("errors", _tree(WebDataError)), ("options", OPTIONS))
+        for page, classes in (
+            ("errors", _tree(WebDataError)),
+            ("options", OPTIONS),
+            ("results", methods_of_results()),
+        )
         for cls in classes
     }
     found[f"{PACKAGE}.hooks.webdata.WebDataHook"] = ("reference/hook", "")
@@ -71,7 +76,10 @@ def _hook() -> str:
         title = "The hook itself" if owner is WebDataHook else docstring_of(owner).summary.partition(",")[0]
         parts.append(f"## {title}")
         for name in methods:
-            parts += _function(name, getattr(owner, name), f"{owner.__name__}.{name}", f"{name}-")
+            method = getattr(owner, name)
+            parts += _function(name, method, f"{owner.__name__}.{name}", f"{name}-")
+            if classes := results_of(method):
+                parts.append(f"Result: {' or '.join(f'`{cls.__name__}`' for cls in classes)}.")
     return page(
         "Hook",
         code(

@@ -19,6 +19,7 @@ MOVED = {
     "CONTRIBUTING.md": "contributing/guide.md",
     "SECURITY.md": "security.md",
     "docs/search.md": "searching.md",
+    "sandbox/docs/service.md": "service.md",
 }
 """The site paths of pages that are moved. Sphinx has its own page `search`."""
 
@@ -83,11 +84,16 @@ def collected(generated: Pages) -> Pages:
     found["contents.md"], toctrees = with_toctrees(found["contents.md"], generated)
     found["contents.md"] = f"---\norphan: true\n---\n\n{found['contents.md']}"
     found["index.md"] = with_cards(found["index.md"]) + toctrees
+    for parent, children in nested(found["contents.md"]).items():
+        found[parent] += _toctree([f"{title} <{_relative(parent, place)}>" for title, place in children])
     listed_apart = {
-        f"/{match[2]}" for line in found["contents.md"].splitlines() if (match := _ENTRY.match(line))
+        f"/{match[2]}" for line in found["contents.md"].splitlines() if (match := _ENTRY.match(line.strip()))
     }
     for folder, index in GROUPS.items():
-        children = [f"/{place.removesuffix('.md')}" for place in sorted(found) if place.startswith(folder)]
+        listing = found[index]
+        places = [place for place in sorted(found) if place.startswith(folder)]
+        places.sort(key=lambda place: listing.find(f"]({place.removeprefix(folder)})"))
+        children = [f"/{place.removesuffix('.md')}" for place in places]
         own = f"/{index.removesuffix('.md')}"
         found[index] += _toctree([child for child in children if child not in {own, *listed_apart}])
     found[CONTRIBUTING] += _toctree(_entries(found[CONTRIBUTING].splitlines()))
@@ -116,19 +122,35 @@ def with_toctrees(contents: str, generated: Pages) -> tuple[str, str]:
     """Return the list of all pages, and hidden toctrees for the front page: one per section of the list.
 
     :param contents: the page's text; each section is a list of links.
-    :param generated: additional pages for the section "Reference".
+    :param generated: additional pages for the section "References".
     """
     head, *sections = re.split(r"^(?=## )", contents, flags=re.MULTILINE)
     parts, toctrees = [head], []
     for section in sections:
         caption = section.partition("\n")[0].removeprefix("## ")
         lines = section.rstrip().splitlines()
-        if caption == "Reference":
+        if caption == "References":
             listed = [place for place in generated if place.count("/") == 1 or place.endswith("/index.md")]
             lines += [f"- [{generated[place].partition(chr(10))[0][2:]}]({place})" for place in listed]
         parts.append("\n".join([*lines, "", ""]))
         toctrees.append(_toctree(_entries(lines), f":caption: {caption}"))
     return "".join(parts), "".join(toctrees)
+
+
+def nested(contents: str) -> dict[str, list[tuple[str, str]]]:
+    """Return the pages that the list of all pages indents below another one: titles and places, by the page above."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    above = ""
+    for line in contents.splitlines():
+        if match := _ENTRY.match(line):
+            above = f"{match[2]}.md"
+        elif match := _ENTRY.match(line.strip()):
+            found.setdefault(above, []).append((match[1], match[2]))
+    return found
+
+
+def _relative(page: str, place: str) -> str:
+    return posixpath.relpath(place, posixpath.dirname(page) or ".")
 
 
 def with_cards(front: str) -> str:

@@ -31,7 +31,7 @@ def argument(item: Argument, kind: str, rule: str | None, root: str, prefix: str
     """Return an argument as an item of a definition list: name and default, type, description.
 
     :param kind: the type in Markdown; empty: the annotation.
-    :param rule: anchor of the argument's rule in docs/service.md.
+    :param rule: anchor of the argument's rule in sandbox/docs/service.md.
     :param root: path from the page to the site's root.
     :param prefix: prefix of the anchor, for pages with the arguments of several objects.
     """

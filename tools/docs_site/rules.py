@@ -1,4 +1,4 @@
-"""The anchors of docs/service.md for the rules of request fields."""
+"""The anchors of sandbox/docs/service.md for the rules of request fields."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from airflow_provider_webdata.api.endpoints import ENDPOINTS
 from tools.coverage_page import slug
 
-SERVICE = Path(__file__).parents[2] / "docs" / "service.md"
+SERVICE = Path(__file__).parents[2] / "sandbox" / "docs" / "service.md"
 
 SECTIONS: dict[str, tuple[str, ...]] = {
     "AgentWebhookConfig": ("webhook-object",),
@@ -105,12 +105,12 @@ def rule_of_model(model: str) -> str:
     for section in sections_of(model):
         return section
     raise LookupError(
-        f"{model}: add its rule or section of docs/service.md to WHOLE or SECTIONS of {__name__}"
+        f"{model}: add its rule or section of sandbox/docs/service.md to WHOLE or SECTIONS of {__name__}"
     )
 
 
 def sections_of(model: str) -> tuple[str, ...]:
-    """Return the sections of docs/service.md whose tables have the fields of a model."""
+    """Return the sections of sandbox/docs/service.md whose tables have the fields of a model."""
     return (*_endpoints().get(model, ()), *SECTIONS.get(model, ()))
 
 

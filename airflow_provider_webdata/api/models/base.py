@@ -128,7 +128,7 @@ class RequestModel(BaseModel):
     def refused_by(self, server: Server) -> list[str]:
         """Return a problem for each value that a kind of server refuses and another kind accepts.
 
-        The models accept what any kind accepts. See docs/service.md#server-bounds.
+        The models accept what any kind accepts. See sandbox/docs/service.md#server-bounds.
 
         :param server: the connection's server.
         """

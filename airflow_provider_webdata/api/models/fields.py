@@ -291,7 +291,7 @@ INTEGRATIONS = (
     *("camelai", "cli", "crewai", "dify", "flowise", "gstack", "hermes", "langchain", "llamaindex", "make"),
     *("metagpt", "n8n", "pipedream", "prometheus", "raycast", "relevanceai", "viasocket", "zapier"),
 )
-"""Names that the service accepts as `integration`, as of 2026-08-21. See docs/service.md#caller-integration."""
+"""Names that the service accepts as `integration`, as of 2026-08-21. See sandbox/docs/service.md#caller-integration."""
 
 
 def integration(value: str) -> str:

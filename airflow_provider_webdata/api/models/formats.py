@@ -198,7 +198,7 @@ Format = Annotated[
 
 
 def _tracked(given: Any) -> Any:
-    """Refuse a format whose JSON the checks of a monitor do not return. See docs/service.md#target-json."""
+    """Refuse a format whose JSON the checks of a monitor do not return. See sandbox/docs/service.md#target-json."""
     wanted = given if isinstance(given, str) else _type_of(given)
     if wanted in ("json", "deterministicJson"):
         raise problem(

@@ -35,7 +35,7 @@ _MILLENNIUM_MILLISECONDS = 1000 * 365 * 86_400_000
 
 DEFAULT_MAX_AGE = 2 * 86_400_000
 LOCKDOWN_MAX_AGE = 2 * 365 * 86_400_000
-"""Default maximum age of a cached page, in milliseconds. See docs/service.md#scrape-max-age."""
+"""Default maximum age of a cached page, in milliseconds. See sandbox/docs/service.md#scrape-max-age."""
 
 
 class PdfParser(RequestModel):
@@ -185,7 +185,7 @@ class MonitorScrapeOptions(RequestModel):
         return [f"pages may be up to {age} old, from the service's cache{remedy}"] if oldest else []
 
     def _skips_cache(self) -> bool:
-        """Return whether pages are always fetched again. See docs/service.md#scrape-cache."""
+        """Return whether pages are always fetched again. See sandbox/docs/service.md#scrape-cache."""
         return bool(
             self.headers
             or self.actions
@@ -302,7 +302,7 @@ def _in_words(milliseconds: int) -> str:
 
 
 def check_zero_data_retention(options: ScrapeOptions, prefix: str = "") -> None:
-    """Reject options that require data retention (docs/service.md#zdr-excludes).
+    """Reject options that require data retention (sandbox/docs/service.md#zdr-excludes).
 
     :param prefix: path of the options in the body, for the error message.
     :raises PydanticCustomError: a screenshot or clean content is requested.

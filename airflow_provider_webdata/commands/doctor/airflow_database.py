@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pendulum
@@ -16,21 +16,23 @@ from airflow_provider_webdata.hooks.webhooks import can_receive
 from airflow_provider_webdata.inbox_server import db_manager
 from airflow_provider_webdata.inbox_server.options import creates_tables, inbox_enabled
 from airflow_provider_webdata.inbox_server.storage.asset_events import unjudged_assets
-from airflow_provider_webdata.inbox_server.storage.refusals import REASONS
+from airflow_provider_webdata.inbox_server.storage.refusals import next_step
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 
 from .finding import failed, passed, skipped, warning
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
     from datetime import datetime
 
     from airflow_provider_webdata.hooks.connection import ConnectionSettings
+    from airflow_provider_webdata.inbox_server.storage.refusals import RefusedDeliveries
 
     from .finding import Finding
 
 _MAX_MONITORS = 10
 _MAX_DELIVERIES = 20
+_MAX_SENDERS = 3
 _NEEDS_DATABASE = "The doctor needs Airflow's database: run it on a scheduler or the API server."
 _CHECK_DATABASE = (
     "The doctor needs Airflow's database: check that it is running, and check [database] sql_alchemy_conn."
@@ -94,7 +96,7 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
     try:
         store = DeliveryStore(airflow_engine())
         found = store.last_received(settings.conn_id)
-        refused = store.refusals(settings.conn_id)
+        refused = [one for one in store.refusals([settings.conn_id]) if not one.is_before_accepted]
         unregistered = [str(delivery_id) for delivery_id in store.without_event(settings.conn_id)]
         unjudged = unjudged_assets(airflow_engine(), settings.conn_id)
     except TablesMissingError:
@@ -124,21 +126,22 @@ def last_delivery(settings: ConnectionSettings) -> Finding:
     return passed(f"the last one arrived {_ago(found)}")
 
 
-def _refused_since(accepted: datetime | None, refused: Mapping[str, tuple[int, datetime]]) -> Finding:
-    total = sum(count for count, _ in refused.values())
-    reasons = ", ".join(f"{count} {REASONS.get(reason, reason)}" for reason, (count, _) in refused.items())  # type: ignore[call-overload]
-    since = (
-        "and none was accepted"
+def _refused_since(accepted: datetime | None, refused: Sequence[RefusedDeliveries]) -> Finding:
+    counts: Counter[str] = Counter()
+    for one in refused:
+        counts[one.text()] += one.number
+    reasons = ", ".join(f"{count} {reason}" for reason, count in counts.items())
+    senders = ", ".join([*dict.fromkeys(one.sender or "others" for one in refused)][:_MAX_SENDERS])
+    after = (
+        "none was accepted"
         if accepted is None
-        else f"since the last accepted one, which arrived {_ago(accepted)}"
+        else f"the last accepted one arrived before it, {_ago(accepted)}"
     )
-    last = max(moment for _, moment in refused.values())
-    fields = {"secret": "Webhook secret", "signature": "Signing secret"}
-    wrong = [name for part, name in fields.items() if any(reason.startswith(part) for reason in refused)]
-    advice = f"If the service sent them, enter its secret as {' and '.join(map(json.dumps, wrong))}."
-    if "Webhook secret" in wrong:
-        advice += " A monitor keeps the former webhook secret until the DAG that declares it runs."
-    return warning(f"{total} refused {since}: {reasons}; the last one {_ago(last)}", advice)
+    return warning(
+        f"{counts.total()} refused since {min(one.since for one in refused):%Y-%m-%d %H:%M} UTC: {reasons}, from "
+        f"{senders}; the last one {_ago(max(one.last for one in refused))}; {after}",
+        next_step([one.reason for one in refused]),
+    )
 
 
 def _ago(moment: datetime) -> str:

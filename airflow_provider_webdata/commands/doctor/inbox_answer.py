@@ -181,7 +181,7 @@ def _headers(settings: ConnectionSettings, probe: bytes) -> dict[str, str]:
 def _is_public(url: str) -> bool | None:
     """Return whether a host name resolves to a public address; None if it does not resolve.
 
-    The service silently skips private addresses (docs/service.md#delivery-private).
+    The service silently skips private addresses (sandbox/docs/service.md#delivery-private).
     """
     try:
         found = socket.getaddrinfo(urlsplit(url).hostname, None, type=socket.SOCK_STREAM)
@@ -205,9 +205,7 @@ def inbox(settings: ConnectionSettings) -> Finding:
             advice = 'Start the inbox or the API server, or correct "Inbox URL" or [webdata] inbox_url.'
         if not inbox_enabled() and isinstance(error, (InboxMissingError, InboxUnreachableError)):
             advice = _TURN_ON
-        return failed(
-            f"no inbox answers for the Webhook URL, so tasks wait by polling: {seen}", advice or None
-        )
+        return failed(f"tasks wait by polling: {seen}", advice or None)
     return passed(f"the inbox at {address.url} accepts this connection's tokens")
 
 

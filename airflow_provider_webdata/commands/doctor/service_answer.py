@@ -140,7 +140,10 @@ class ServiceAnswer:
         if self.found is not None and self.found.accepts_any_key:
             return passed("the server requires no API key")
         if self._failed in {None, "credits"}:
-            return passed("the service accepts the API key")
+            has_key = self.settings.client.has_api_key
+            return passed(
+                "the service accepts the API key" if has_key else "the server responds without an API key"
+            )
         return self._unanswered()
 
     def _server(self) -> Finding:
@@ -151,7 +154,8 @@ class ServiceAnswer:
             seen, _, advice = contradiction.partition(". ")
             return failed(f"{seen[0].lower()}{seen[1:]}", f"{advice}.")
         if declared is not None:
-            return passed(declared)
+            is_shown = kind is not None or self.found.server.reports_credits
+            return passed(declared if is_shown else f"{declared}, as declared: no response shows its kind")
         if kind == "hosted":
             seen = "the server reports a balance, but no kind is set"
         else:
@@ -168,7 +172,7 @@ class ServiceAnswer:
         if usage is None:
             return self._unanswered()
         left, plan = usage.remaining_credits, usage.plan_credits
-        seen = credits_left(usage).removeprefix("The API key works; ").rstrip(".")
+        seen = credits_left(usage)
         if left is None:
             return skipped(seen)
         advice = (

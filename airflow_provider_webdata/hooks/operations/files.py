@@ -1,4 +1,4 @@
-"""Uploaded files, turned into text. See docs/service.md#parse."""
+"""Uploaded files, turned into text. See sandbox/docs/service.md#parse."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FileOperations(Operations):
     ) -> models.ScrapeResponse:
         """Upload a file and return its content in the requested formats.
 
-        Bills credits; never retried after a lost response. See docs/service.md#parse.
+        Bills credits; never retried after a lost response. See sandbox/docs/service.md#parse.
 
         The file is streamed in blocks and left open.
 
@@ -49,15 +49,15 @@ class FileOperations(Operations):
             asynchronous iterable too.
         :param filename: name of the file, without directories. The service derives the file type from the extension.
         :param size: size in bytes. Default: the size reported by the file.
-        :param options: the fields as a mapping or a model, in place of keyword arguments. See docs/service.md#parse,
-            field `options`; all are optional.
+        :param options: the fields as a mapping or a model, in place of keyword arguments. See
+            sandbox/docs/service.md#parse, field `options`; all are optional.
         :param extra_body: merged into the options unchecked.
         :param upload: `form` sends the file in the request, at most 50 MB. `reference` uploads it, without the API key,
             to a storage URL from the service, which parses it there. `auto` uses `reference` for files that are too
             large for a form.
         :raises UploadError: the file ended early, grew while it was read, is too large, or was refused by the storage.
         :raises ProcessingContinuesError: a large document takes longer. The same call later returns the result, billed
-            once. See docs/service.md#large-documents.
+            once. See sandbox/docs/service.md#large-documents.
         """
         from airflow_provider_webdata.api.models.parse import (
             FILE_EXTENSIONS,
@@ -99,7 +99,7 @@ class FileOperations(Operations):
         return await self._execute(parse_of(target.upload_ref))
 
     async def parse_formats(self) -> list[models.FileFormat]:
-        """Return the file formats that the service parses. Free. See docs/service.md#parse-kinds.
+        """Return the file formats that the service parses. Free. See sandbox/docs/service.md#parse-kinds.
 
         :raises UnsupportedError: the server does not list them yet.
         """

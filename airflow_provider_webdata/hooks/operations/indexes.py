@@ -1,6 +1,6 @@
 """The service's own search indexes: developer sources and research papers.
 
-See docs/service.md#developer-search, #research.
+See sandbox/docs/service.md#developer-search, #research.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class IndexOperations(Operations):
         """Search issues, pull requests, READMEs, and documentation. Bills credits; never retried after a lost response.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. Only `query` is required. See
-            docs/service.md#developer-search.
+            sandbox/docs/service.md#developer-search.
         :param extra_body: merged into the body unchecked.
         """
         return await self._execute(
@@ -58,7 +58,7 @@ class IndexOperations(Operations):
         """Search abstracts of research papers. Bills credits; never retried after a lost response.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. Only `query` is required. See
-            docs/service.md#research.
+            sandbox/docs/service.md#research.
         :param extra_body: merged into the query unchecked.
         """
         return await self._execute(Call.of(endpoints.PAPER_SEARCH, request, fields, extra_body=extra_body))
@@ -94,7 +94,7 @@ class IndexOperations(Operations):
 
         :param paper_id: as in `get_paper`.
         :param request: the fields as a mapping or a model, in place of keyword arguments. Only `intent` is required.
-            See docs/service.md#similar-papers.
+            See sandbox/docs/service.md#similar-papers.
         """
         return await self._execute(
             Call.of(endpoints.SIMILAR_PAPERS, request, fields, path={"paper_id": paper_id})

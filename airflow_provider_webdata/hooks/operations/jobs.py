@@ -1,4 +1,4 @@
-"""Long jobs: crawl, batch scrape, agent. See docs/service.md#batch-scrape, #crawl, #agent."""
+"""Long jobs: crawl, batch scrape, agent. See sandbox/docs/service.md#batch-scrape, #crawl, #agent."""
 
 from __future__ import annotations
 
@@ -14,15 +14,13 @@ from airflow_provider_webdata.api.errors import (
     InvalidResponseError,
     NotFoundError,
     UnfinishedJobError,
-    UnsupportedError,
     WebDataError,
 )
 from airflow_provider_webdata.api.exchange import path_and_query
-from airflow_provider_webdata.api.servers import DROPS_QUERY
 from airflow_provider_webdata.common.coded_errors import ArgumentError
 from airflow_provider_webdata.common.item_urls import url_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
-from airflow_provider_webdata.hooks.calls import Body, Call
+from airflow_provider_webdata.hooks.calls import Body, Call, repeated_page
 from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.hooks.signatures import with_fields
 from airflow_provider_webdata.states.jobs import TERMINAL_JOB_STATES, name_of
@@ -77,7 +75,7 @@ class JobOperations(Operations):
         idempotency_key: str | None = None,
         **fields: Unpack[CrawlFields],
     ) -> models.JobStarted:
-        """Start a crawl. Bills credits; never retried after a lost response. See docs/service.md#crawl.
+        """Start a crawl. Bills credits; never retried after a lost response. See sandbox/docs/service.md#crawl.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. Only `url` is required;
             always set `limit`.
@@ -102,7 +100,7 @@ class JobOperations(Operations):
     ) -> models.JobStarted:
         """Start a batch scrape. Bills credits; never retried after a lost response.
 
-        See docs/service.md#batch-scrape.
+        See sandbox/docs/service.md#batch-scrape.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. Only `urls` is required;
             always set `ignore_invalid_urls`.
@@ -120,7 +118,7 @@ class JobOperations(Operations):
         extra_body: Body | None = None,
         **fields: Unpack[AgentFields],
     ) -> models.JobStarted:
-        """Start an agent run. Bills credits; never retried after a lost response. See docs/service.md#agent.
+        """Start an agent run. Bills credits; never retried after a lost response. See sandbox/docs/service.md#agent.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. Only `prompt` is required.
         :param extra_body: merged into the body unchecked.
@@ -129,7 +127,7 @@ class JobOperations(Operations):
 
     async def job_status(
         self, kind: JobKind, job_id: str, *, limit: int | None = None, skip: int | None = None
-    ) -> JobState:
+    ) -> models.JobStatus | models.AgentStatus:
         """Return the state of a job. Rely on its `status`, not on `success`.
 
         :param kind: `crawl`, `batch_scrape`, or `agent`.
@@ -172,7 +170,7 @@ class JobOperations(Operations):
     async def job_errors(self, kind: JobKind, job_id: str) -> models.JobErrors:
         """Return the failed pages of a job, and the URLs that robots.txt disallows.
 
-        See docs/service.md#errors-of-a-job.
+        See sandbox/docs/service.md#errors-of-a-job.
 
         :param kind: `crawl` or `batch_scrape`.
         :param job_id: the job's UUID.
@@ -239,15 +237,14 @@ class JobOperations(Operations):
             documents = answer.data or []
             named = [url_of(document) for document in documents]
             following = None
-            # Some servers keep `next` after the end: see docs/service.md#parts-end.
+            # Some servers keep `next` after the end: see sandbox/docs/service.md#parts-end.
             if (documents or answer.skipped) and answer.next:
                 is_same_link = path_and_query(endpoint, answer.next) == cursor
                 if is_same_link and named == before:
                     if answer.completed is not None and answer.completed <= len(documents):
                         # A canceled job keeps `next`, and a gateway leads it to the first part, which is the whole.
                         return
-                    repeats = "the response repeats the documents of the page before"
-                    raise UnsupportedError(endpoint.label, 200, repeats, lack=DROPS_QUERY)
+                    raise repeated_page(endpoint, "documents")
                 following = None if is_same_link else checked(answer.next)
             yield DocumentPart(
                 documents,
@@ -277,7 +274,7 @@ class JobOperations(Operations):
     ) -> models.CrawlParamsResponse:
         """Return the crawl options that the service derives from a prompt, without starting a crawl.
 
-        See docs/service.md#crawl-preview.
+        See sandbox/docs/service.md#crawl-preview.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. `url` and `prompt` are
             required.

@@ -1,4 +1,4 @@
-"""Monitors and their checks. See docs/service.md#monitors."""
+"""Monitors and their checks. See sandbox/docs/service.md#monitors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError, UnsupportedError
-from airflow_provider_webdata.api.servers import DROPS_QUERY
+from airflow_provider_webdata.api.errors import InvalidRequestError, InvalidResponseError
 from airflow_provider_webdata.common.coded_errors import ArgumentError
-from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, MonitorPages
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, MonitorPages, repeated_page
 from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.hooks.signatures import with_fields
 from airflow_provider_webdata.states.checks import CHANGED_STATUSES, is_change
@@ -56,7 +55,7 @@ class MonitorOperations(Operations):
         """Create a monitor. Never retried after a lost response, because names are not unique.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. See
-            docs/service.md#monitor-fields; name, schedule, and targets are required.
+            sandbox/docs/service.md#monitor-fields; name, schedule, and targets are required.
         :param extra_body: merged into the body unchecked.
         """
         return (
@@ -66,7 +65,7 @@ class MonitorOperations(Operations):
     async def list_monitors(
         self, *, limit: int | None = None, offset: int | None = None
     ) -> list[models.Monitor]:
-        """Return one page of the monitors, newest first. See docs/service.md#monitor-list.
+        """Return one page of the monitors, newest first. See sandbox/docs/service.md#monitor-list.
 
         :param limit: maximum number of monitors, 1 to 100. Service default: 25.
         :param offset: number of monitors to skip.
@@ -74,7 +73,10 @@ class MonitorOperations(Operations):
         return (await self._execute(_list_monitors(limit=limit, offset=offset))).data
 
     async def iter_monitors(self) -> AsyncIterator[models.Monitor]:
-        """Yield every monitor once, newest first, fetching page by page."""
+        """Yield every monitor once, newest first, fetching page by page.
+
+        :raises UnsupportedError: the server returns the same monitors again, because it does not receive `offset`.
+        """
         pages = MonitorPages()
         while pages.query is not None:
             for monitor in pages.add_page((await self._execute(_list_monitors(**pages.query))).data):
@@ -98,7 +100,7 @@ class MonitorOperations(Operations):
         extra_body: Body | None = None,
         **fields: Unpack[MonitorUpdateFields],
     ) -> models.Monitor:
-        """Update a monitor; omitted fields are unchanged. See docs/service.md#monitor-update.
+        """Update a monitor; omitted fields are unchanged. See sandbox/docs/service.md#monitor-update.
 
         `targets` replaces the entire array, and a target without its `id` loses its page history.
 
@@ -145,7 +147,7 @@ class MonitorOperations(Operations):
         offset: int | None = None,
         status: str | None = None,
     ) -> list[models.MonitorCheck]:
-        """Return one page of a monitor's checks, newest first, without their pages. See docs/service.md#check-list.
+        """Return one page of a monitor's checks, newest first, without pages. See sandbox/docs/service.md#check-list.
 
         :param monitor_id: the monitor's UUID.
         :param limit: maximum number of checks, 1 to 100. Service default: 25.
@@ -198,8 +200,7 @@ class MonitorOperations(Operations):
                 yield page
             link = answer.next or answer.data.next
             if answer.data.pages and not fresh and link in links:
-                repeats = "the response repeats the pages of the one before"
-                raise UnsupportedError(call.endpoint.label, 200, repeats, lack=DROPS_QUERY)
+                raise repeated_page(call.endpoint, "pages")
             # Stop at a page without new pages, or if the links form a loop.
             if not fresh or not link or link in links:
                 return

@@ -1,4 +1,4 @@
-"""Single-call page operations: search, scrape, and map. See docs/service.md#scrape, #map, #search."""
+"""Single-call page operations: search, scrape, and map. See sandbox/docs/service.md#scrape, #map, #search."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class PageOperations(Operations):
     ) -> models.SearchResponse:
         """Search the web and, with `scrapeOptions`, scrape the results. Bills credits.
 
-        :param request: the fields as a mapping or a model, in place of keyword arguments. See docs/service.md#search;
-            only `query` is required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. See
+            sandbox/docs/service.md#search; only `query` is required.
         :param extra_body: merged into the body unchecked.
         """
         return await self._execute(Call.of(endpoints.SEARCH, request, fields, extra_body=extra_body))
@@ -71,7 +71,7 @@ class PageOperations(Operations):
         extra_body: Body | None = None,
         **fields: Unpack[ScrapeFields],
     ) -> models.ScrapeResponse:
-        """Scrape one page. Bills credits; never retried after a lost response. See docs/service.md#scrape.
+        """Scrape one page. Bills credits; never retried after a lost response. See sandbox/docs/service.md#scrape.
 
         A page whose site responds with 4xx or 5xx is a result too; check `data.metadata.status_code`.
 
@@ -79,7 +79,7 @@ class PageOperations(Operations):
             scrape options are at the same level.
         :param extra_body: merged into the body unchecked.
         :raises ProcessingContinuesError: a large document takes longer. The same call later returns the result, billed
-            once. See docs/service.md#large-documents.
+            once. See sandbox/docs/service.md#large-documents.
         :raises PageError: the page is unavailable: unknown host, invalid certificate, ...
         :raises CacheMissError: the request allows only cached pages, and the page is not cached.
         """
@@ -87,7 +87,7 @@ class PageOperations(Operations):
         return _fetched(answer, self._server())
 
     async def get_scrape(self, scrape_id: str) -> models.ScrapeResponse:
-        """Return the result of an earlier scrape. Free. See docs/service.md#scrape-result.
+        """Return the result of an earlier scrape. Free. See sandbox/docs/service.md#scrape-result.
 
         :param scrape_id: UUID in `metadata.scrape_id` of its document.
         :raises PageError: the page was unavailable.
@@ -103,7 +103,7 @@ class PageOperations(Operations):
         extra_body: Body | None = None,
         **fields: Unpack[MapFields],
     ) -> models.MapResponse:
-        """List the URLs of a site. Bills a credit; never retried after a lost response. See docs/service.md#map.
+        """List the URLs of a site. Bills a credit; not retried after a lost response. See sandbox/docs/service.md#map.
 
         :param request: the fields as a mapping or a model, in place of keyword arguments. Only `url` is required.
         :param extra_body: merged into the body unchecked.

@@ -1,4 +1,4 @@
-"""Data providers and their catalog. See docs/service.md#data-providers."""
+"""Data providers and their catalog. See sandbox/docs/service.md#data-providers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Browser sessions: opened directly, or on the page of an earlier scrape. See docs/service.md#interact.
+"""Browser sessions: opened directly, or on the page of an earlier scrape. See sandbox/docs/service.md#interact.
 
 URLs that control a browser are secrets: the hooks register them with Airflow's masker before returning them.
 """
@@ -36,8 +36,8 @@ class SessionOperations(Operations):
     ) -> models.InteractSession:
         """Open a browser session, billed by time until it is closed or expires. Never retried after a lost response.
 
-        :param request: the fields as a mapping or a model, in place of keyword arguments. See docs/service.md#session;
-            set `ttl`, because a session whose response is lost stays open until then.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. See
+            sandbox/docs/service.md#session; set `ttl`, because a session whose response is lost stays open until then.
         :param extra_body: merged into the body unchecked.
         """
         session = await self._execute(Call.of(endpoints.OPEN_SESSION, request, fields, extra_body=extra_body))
@@ -65,8 +65,8 @@ class SessionOperations(Operations):
         """Run code in a session; never retried after a lost response. Failing code does not raise an exception.
 
         :param session_id: the session's id.
-        :param request: the fields as a mapping or a model, in place of keyword arguments. See docs/service.md#session;
-            only `code` is required.
+        :param request: the fields as a mapping or a model, in place of keyword arguments. See
+            sandbox/docs/service.md#session; only `code` is required.
         :param extra_body: merged into the body unchecked.
         :return: the result of the code; its `failure()` says whether it succeeded.
         """
@@ -124,7 +124,7 @@ class SessionOperations(Operations):
 
         :param scrape_id: UUID in `metadata.scrape_id` of the scrape's document.
         :param request: the fields as a mapping or a model, in place of keyword arguments. See
-            docs/service.md#on-the-page-of-a-scrape; `code` or `prompt` is required.
+            sandbox/docs/service.md#on-the-page-of-a-scrape; `code` or `prompt` is required.
         :param extra_body: merged into the body unchecked.
         :return: the outcome; its `failure()` says whether it succeeded.
         :raises ConflictError: the scrape can no longer be repeated (scrape again), or its profile is busy.

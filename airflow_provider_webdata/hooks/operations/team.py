@@ -1,6 +1,6 @@
 """The team that owns the API key: credits, tokens, queue, activity, and threat protection policy. Free.
 
-See docs/service.md#team.
+See sandbox/docs/service.md#team.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from airflow_provider_webdata.api import endpoints, models
-from airflow_provider_webdata.api.errors import InvalidResponseError, UnsupportedError
-from airflow_provider_webdata.api.servers import DROPS_QUERY
-from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call
+from airflow_provider_webdata.api.errors import InvalidResponseError
+from airflow_provider_webdata.hooks.calls import PAGE_SIZE, Body, Call, repeated_page
 from airflow_provider_webdata.hooks.operations.base import Operations
 from airflow_provider_webdata.hooks.signatures import with_fields
 
@@ -30,7 +29,7 @@ class TeamOperations(Operations):
     async def credit_usage(self) -> models.CreditUsage:
         """Return the remaining credits. The figure lags behind the usage by minutes or hours.
 
-        See docs/service.md#credits-lag.
+        See sandbox/docs/service.md#credits-lag.
         """
         return (await self._execute(Call(endpoints.CREDIT_USAGE))).data
 
@@ -61,7 +60,7 @@ class TeamOperations(Operations):
         return await self._execute(Call(endpoints.CONCURRENCY))
 
     async def threat_policy(self) -> models.ThreatPolicy:
-        """Return the organization's threat protection policy. See docs/service.md#threat-policy.
+        """Return the organization's threat protection policy. See sandbox/docs/service.md#threat-policy.
 
         :raises EntitlementError: the team lacks the feature.
         """
@@ -112,8 +111,7 @@ class TeamOperations(Operations):
             cursor = page.cursor if page.has_more is not False else None
             fresh = [item for item in page.data if item.id is None or item.id not in seen]
             if cursor is not None and cursor == query["cursor"] and page.data and not fresh:
-                repeats = "the response repeats the calls of the one before"
-                raise UnsupportedError(endpoints.ACTIVITY.label, 200, repeats, lack=DROPS_QUERY)
+                raise repeated_page(endpoints.ACTIVITY, "calls")
             if cursor in cursors:
                 raise InvalidResponseError(endpoints.ACTIVITY.label, "the cursors form a loop", status=200)
             seen.update(item.id for item in fresh)

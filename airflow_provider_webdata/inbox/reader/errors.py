@@ -10,7 +10,7 @@ class InboxError(WebDataError):
 
 
 class InboxUnreachableError(InboxError):
-    """The server did not respond, or reports that it or its database is unavailable.
+    """The inbox did not respond, or reports that it or its database is unavailable.
 
     :param retry_after: seconds that the server asks to wait, or None.
     """
@@ -24,13 +24,13 @@ class InboxUnreachableError(InboxError):
 
 
 class InboxRefusedError(InboxError):
-    """401: the server has another secret for this connection, or does not know the connection."""
+    """401: the inbox has another secret for this connection, or does not know the connection."""
 
     help_code = "WD-041"
 
 
 class InboxMissingError(InboxError):
-    """The address has no inbox: the plugin is not loaded, or the address is wrong."""
+    """The address has no inbox: the option is off, the plugin is not loaded, or the address is wrong."""
 
     help_code = "WD-042"
 

@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from airflow_provider_webdata import __version__
 from airflow_provider_webdata.api.errors import ConfigurationError
-from airflow_provider_webdata.api.http_clients import tls_context
+from airflow_provider_webdata.api.http_clients import context_for, tls_context
 from airflow_provider_webdata.api.retry import named_wait
 from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.plain_errors import plain_reason
@@ -74,6 +74,8 @@ def client_options(address: InboxAddress) -> dict[str, Any]:
         verify = ssl.create_default_context()
         for path in address.ca_files:
             _trust(verify, path, address.conn_id)
+    elif verify:
+        verify = context_for(address.url)
     return {
         "headers": {
             "accept": "application/json",
@@ -227,8 +229,8 @@ def _check(address: InboxAddress, response: httpx.Response) -> None:
     if status == 401:
         raise InboxRefusedError(
             f"the inbox at {address.url} rejects the token for connection {address.conn_id!r} ({words}); the API "
-            "server must read the same connection with the same signing_secret (or webhook_secret), and the "
-            "clocks of both machines must agree"
+            "server must read the same connection with the same signing_secret (or webhook_secret), of which it "
+            "notices a change after up to 30 seconds, and the clocks of both machines must agree"
         )
     if status == 410 and isinstance(body.get("cursor"), str):
         raise CursorAheadError(

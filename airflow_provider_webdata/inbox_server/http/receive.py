@@ -20,7 +20,7 @@ from airflow_provider_webdata.inbox import probe
 from airflow_provider_webdata.inbox.envelope import NotJSONError
 from airflow_provider_webdata.inbox.wire import NOT_JSON, REFUSED
 from airflow_provider_webdata.inbox_server.storage.records import NewDelivery
-from airflow_provider_webdata.inbox_server.storage.refusals import REASONS, Refusal
+from airflow_provider_webdata.inbox_server.storage.refusals import REASONS, Refusal, sender_of
 
 from .limits import BodyBudget, TokenBucket
 from .responses import error_response, retry_later
@@ -89,7 +89,7 @@ class Receiver:
     ) -> Response:
         """Store a delivery and return the response.
 
-        :param sender: the sender's address, for the log.
+        :param sender: the sender's address, for the log and the counts of refused deliveries.
         :raises ClientGoneError: the sender disconnected.
         :raises BusyError: too many bodies are in memory, or too many unknown ids are being looked up.
         """
@@ -134,11 +134,12 @@ class Receiver:
 
     def _refused(self, gate: Gate, headers: Headers, sender: str, *, has_secret: bool) -> Response:
         why = "no such connection, or it has no secret"
+        forwarded_for = headers.get("x-forwarded-for", "")
         if gate.open:
             reason = gate.reason(headers, has_secret=has_secret)
             why = REASONS[reason]
             if _may_be_delivery(headers):
-                self._counted_refusals.add(Refusal(gate.conn_id, gate.counted_as, reason))
+                self._counted_refusals.add(Refusal(gate.counted_as, reason, sender_of(sender, forwarded_for)))
         if not self._refusals.consume():
             return retry_later(429, "too many rejected requests", 1.0)
         if self._log_lines.consume():
@@ -147,9 +148,7 @@ class Receiver:
                 gate.conn_id[:100],
                 why,
                 sender[:100],
-                f", x-forwarded-for: {claimed[:200]!r}"
-                if (claimed := headers.get("x-forwarded-for"))
-                else "",
+                f", x-forwarded-for: {forwarded_for[:200]!r}" if forwarded_for else "",
             )
         return _REFUSED
 

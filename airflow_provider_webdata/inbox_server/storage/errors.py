@@ -11,7 +11,7 @@ class TooManyReadersError(StoreUnavailableError):
 
 
 class OptionError(CodedError, ValueError):
-    """An option of `[webdata]` in Airflow's configuration is invalid; the message names the rule."""
+    """An option of `[webdata]` in Airflow's configuration is invalid."""
 
     help_code = "WD-006"
 

@@ -67,6 +67,7 @@ class DeliveryFilter:
     :param job_ids: ids of jobs, or for monitors of checks.
     :param page_urls: URLs of the deliveries' pages.
     :param events: names of events, with or without the operation; an additional condition.
+    :param dag_ids: DAGs of the tasks that started the jobs or declared the monitors; an additional condition.
     :param received_after: timezone-aware; only deliveries received at or after this time.
     :param received_before: timezone-aware; only deliveries received at or before this time, and published within an
         hour.
@@ -78,6 +79,7 @@ class DeliveryFilter:
     monitor_ids: tuple[str, ...] = ()
     page_urls: tuple[str, ...] = ()
     events: tuple[str, ...] = ()
+    dag_ids: tuple[str, ...] = ()
     received_after: datetime | None = None
     received_before: datetime | None = None
     without_started: bool = False
@@ -100,7 +102,9 @@ class StoredDelivery:
     :param id: unique, never reused.
     :param position: position in the feed; None until published.
     :param job_id: id of the job, or for monitors of the check.
+    :param monitor_name: the monitor's name, if the delivery reports it.
     :param dag_id: the DAG of the task that started the job or declared the monitor, if the delivery names it.
+    :param task_id: that task.
     :param received_at: timezone-aware, UTC.
     :param size: size of the body, in bytes.
     :param body: verbatim; None if omitted because of its size.
@@ -114,7 +118,9 @@ class StoredDelivery:
     event: str | None
     job_id: str | None
     monitor_id: str | None
+    monitor_name: str | None
     dag_id: str | None
+    task_id: str | None
     success: bool | None
     received_at: datetime
     size: int

@@ -94,10 +94,13 @@ def _alternatives(wanted: DeliveryFilter) -> Iterator[tuple[list[ColumnElement[b
     pairs = dict.fromkeys(pair for event in wanted.events for pair in _names(event))
     is_event = [and_(delivery.c.name == name, delivery.c.operation == operation) for operation, name in pairs]
     events = [or_(*is_event)] if is_event else []
+    is_dag = [delivery.c.dag_id.in_(wanted.dag_ids)] if wanted.dag_ids else []
     by_value = [(column, values) for column, name in _ANY_OF if (values := getattr(wanted, name))]
     if by_value:
         for column, values in by_value:
-            yield [column.in_(values), *events], len(values) == 1
+            yield [column.in_(values), *is_dag, *events], len(values) == 1
+    elif is_dag:
+        yield [*is_dag, *events], len(wanted.dag_ids) == 1
     elif 0 < len(is_event) <= MAX_EVENT_PARTS:
         yield from (([one], True) for one in is_event)
     else:

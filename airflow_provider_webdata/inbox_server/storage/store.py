@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import threading
 import uuid
+from collections import Counter
 from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -18,7 +19,7 @@ from airflow_provider_webdata.inbox.wire import INLINE_BODY_BYTES
 from . import sequencer
 from .errors import CursorPastEndError, DeliveryNotFoundError
 from .records import DeliveryFilter, NewDelivery, StoredDelivery, StoredPage, page_hash
-from .refusals import counted_as
+from .refusals import COUNTED_WITHIN, MAX_SENDERS, OTHERS, Refusal, RefusedDeliveries, counted_as
 from .searches import selection
 from .tables import FAILED, VERSION_TABLE, asset_event, delivery, metadata, refusal
 
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Select
     from sqlalchemy.engine import Connection, Engine
-
-    from .refusals import Refusal
 
 _T = TypeVar("_T")
 
@@ -41,7 +40,7 @@ MAX_CONNECTIONS = 1000
 REPEATED_WITHIN = timedelta(minutes=30)
 """Time after which an equal body without an id of its event is a new event. The service repeats within 21 minutes."""
 
-_OMITTED = {"dedupe", "page_hash", "operation", "name", "monitor_name", "is_meaningful", "facts", "body"}
+_OMITTED = {"dedupe", "page_hash", "operation", "name", "is_meaningful", "facts", "body"}
 _WITHOUT_BODY = [column for column in delivery.c if column.name not in _OMITTED]
 # Alembic's own function logs two lines.
 _REVISION = select(column("version_num", String)).select_from(table(VERSION_TABLE))
@@ -239,42 +238,56 @@ class DeliveryStore:
         return found
 
     def add_refusals(self, counts: Mapping[Refusal, int]) -> None:
-        """Add to the counts of refused deliveries; a connection that has accepted one since starts anew."""
+        """Add to the counts of refused deliveries."""
         now = datetime.now(timezone.utc)
-        with self._transaction() as connection:
-            for (conn_id, counted_as, reason), count in sorted(counts.items()):
-                accepted = _newest(conn_id).scalar_subquery()
-                is_over = refusal.c.since <= accepted
-                row = {"conn_id": counted_as, "reason": reason}
-                add = (
-                    update(refusal)
-                    .where(refusal.c.conn_id == counted_as, refusal.c.reason == reason)
-                    .values(
-                        refused=case((is_over, count), else_=refusal.c.refused + count),
-                        since=case((is_over, now), else_=refusal.c.since),
-                        refused_at=now,
-                    )
-                )
-                if connection.execute(add).rowcount:
-                    continue
-                first = {**row, "refused": count, "since": now, "refused_at": now}
-                if not connection.execute(insert_or_ignore(refusal, connection.dialect), first).rowcount:
-                    # Another process has inserted it.
-                    connection.execute(add)
+        is_over = refusal.c.refused_at < now - COUNTED_WITHIN
 
-    def refusals(self, conn_id: str) -> dict[str, tuple[int, datetime]]:
-        """Return the deliveries refused since the last accepted one, by reason: their number, and when the last came.
-
-        A number includes earlier ones if the last accepted one is less than a second older.
-        """
-        found = select(refusal).where(refusal.c.conn_id == counted_as(conn_id)).order_by(refusal.c.reason)
-        accepted = self.last_received(conn_id)
-        with self._transaction() as connection:
-            return {
-                row.reason: (row.refused, row.refused_at)
-                for row in connection.execute(found)
-                if accepted is None or row.refused_at > accepted
+        def add(connection: Connection, row: dict[str, Any], count: int) -> bool:
+            values = {
+                "refused": case((is_over, count), else_=refusal.c.refused + count),
+                "since": case((is_over, now), else_=refusal.c.since),
+                "refused_at": now,
             }
+            return connection.execute(update(refusal).filter_by(**row).values(values)).rowcount > 0
+
+        with self._transaction() as connection:
+            # In order, so that concurrent processes do not lock each other's rows.
+            for (conn_id, reason, sender), count in sorted(_by_stored_sender(connection, counts).items()):
+                row = {"conn_id": conn_id, "reason": reason, "sender": sender}
+                first = {**row, "refused": count, "since": now, "refused_at": now}
+                if not add(connection, row, count) and not (
+                    connection.execute(insert_or_ignore(refusal, connection.dialect), first).rowcount
+                ):
+                    # Another process has inserted it.
+                    add(connection, row, count)
+
+    def refusals(self, conn_ids: Collection[str]) -> list[RefusedDeliveries]:
+        """Return the refused deliveries of connections by connection, reason, and sender, the newest first.
+
+        :param conn_ids: at most `MAX_CONNECTIONS`.
+        """
+        spelled: dict[str, str] = {}
+        for conn_id in conn_ids:
+            spelled.setdefault(counted_as(conn_id), conn_id)
+        found = select(refusal).where(refusal.c.conn_id.in_(spelled)).order_by(refusal.c.refused_at.desc())
+        with self._transaction() as connection:
+            rows = connection.execute(found).all()
+            accepted = {
+                conn_id: connection.execute(_newest(spelled[conn_id])).scalar()
+                for conn_id in {row.conn_id for row in rows}
+            }
+        return [
+            RefusedDeliveries(
+                spelled[row.conn_id],
+                row.reason,
+                row.sender,
+                row.refused,
+                row.since,
+                row.refused_at,
+                (newest := accepted[row.conn_id]) is not None and newest >= row.refused_at,
+            )
+            for row in rows
+        ]
 
     def without_event(self, conn_id: str) -> list[int]:
         """Return the deliveries of a connection whose asset events failed to register, oldest first."""
@@ -351,6 +364,7 @@ def _row_of(new: NewDelivery) -> dict[str, Any]:
         "monitor_id": envelope.monitor_id,
         "monitor_name": envelope.monitor_name,
         "dag_id": envelope.dag_id,
+        "task_id": envelope.task_id,
         "is_meaningful": envelope.is_meaningful,
         "facts": envelope.facts,
         "page_hash": None if envelope.page_url is None else page_hash(envelope.page_url),
@@ -401,6 +415,23 @@ def _insert_later_events(
         if connection.execute(expire).rowcount:
             later |= _insert(connection, [row])
     return later
+
+
+def _by_stored_sender(connection: Connection, counts: Mapping[Refusal, int]) -> Counter[Refusal]:
+    """Return the counts, where senders beyond the first `MAX_SENDERS` share one."""
+    columns = (refusal.c.conn_id, refusal.c.reason, refusal.c.sender)
+    known = select(*columns).where(refusal.c.conn_id.in_({one.counted_as for one in counts}))
+    stored = {Refusal(*row) for row in connection.execute(known)}
+    senders = Counter((one.counted_as, one.reason) for one in stored)
+    found: Counter[Refusal] = Counter()
+    for one, count in counts.items():
+        kind = (one.counted_as, one.reason)
+        if one in stored or senders[kind] < MAX_SENDERS:
+            senders[kind] += one not in stored
+            found[one] += count
+        else:
+            found[one._replace(sender=OTHERS)] += count
+    return found
 
 
 def _newest(conn_id: str) -> Select[Any]:

@@ -35,6 +35,7 @@ ASSET_EVENT_TABLE = "webdata_asset_event"
 VERSION_TABLE = "alembic_version_webdata"
 
 CONN_ID_LENGTH = 250
+MAX_SENDER = 100
 TEXT_LENGTH = 200
 
 
@@ -87,6 +88,7 @@ delivery = Table(
     Column("monitor_name", exact_text(MAX_MONITOR_NAME)),
     # From a managed webhook's metadata: readers of its DAG may read the delivery.
     Column("dag_id", exact_text(MAX_DAG_ID)),
+    Column("task_id", exact_text(MAX_DAG_ID)),
     # Of a monitor's new or changed page: its change was judged meaningful.
     Column("is_meaningful", Boolean(create_constraint=False)),
     # JSON of the asset event's facts, of completed checks and jobs; see `Envelope`.
@@ -106,6 +108,7 @@ delivery = Table(
     Index("idx_webdata_inbox_delivery_correlation_key", "conn_id", "correlation_key", "position"),
     Index("idx_webdata_inbox_delivery_job_id", "conn_id", "job_id", "position"),
     Index("idx_webdata_inbox_delivery_monitor_id", "conn_id", "monitor_id", "position"),
+    Index("idx_webdata_inbox_delivery_dag_id", "conn_id", "dag_id", "position"),
     Index("idx_webdata_inbox_delivery_page_hash", "conn_id", "page_hash", "position"),
     Index("idx_webdata_inbox_delivery_event", "conn_id", "name", "operation", "position"),
     # Rows without a position, oldest first. MySQL has no partial indexes and includes all rows.
@@ -138,13 +141,15 @@ counter = Table(
     Column("last_position", BigInteger, nullable=False),
 )
 
-# Counts of refused deliveries since the last accepted one; see `refusals`.
+# Counts of refused deliveries; see `refusals`.
 refusal = Table(
     REFUSAL_TABLE,
     metadata,
     # In upper case, as in the names of environment variables: the same for all spellings of an id.
     Column("conn_id", exact_text(CONN_ID_LENGTH), primary_key=True),
     Column("reason", exact_text(20), primary_key=True),
+    # Empty for all beyond the first `MAX_SENDERS`.
+    Column("sender", exact_text(MAX_SENDER), primary_key=True),
     # Before `since`: MySQL assigns from left to right.
     Column("refused", BigInteger, nullable=False),
     # When the first and the last of them were stored.

@@ -1,8 +1,9 @@
 """Download of screenshots, audio, video, and PDFs before their links expire.
 
 Links to screenshots expire after 24 hours, and links to audio and video after one hour
-(docs/service.md#document-media-expires). Each file is written to the configured folder under a name that is the same in
-every attempt, and its URL replaces the item's link. The item's key `keptMedia` has the outcome of each link.
+(sandbox/docs/service.md#document-media-expires). Each file is written to the configured folder under a
+name that is the same in every attempt, and its URL replaces the item's link. The item's key `keptMedia` has the outcome
+of each link.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _FIELDS = {
     },
     "question": "answer",
 }
-"""Field of a page by format, for the formats that each page has; see docs/service.md#formats-not-on-each-page."""
+"""Field of a page by format, for formats that each page has; see sandbox/docs/service.md#formats-not-on-each-page."""
 
 _OF_FILES = TEXTS_OF_FILES | {"json", "question"}
 """Formats that a file, such as a PDF, has too."""

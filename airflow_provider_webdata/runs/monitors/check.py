@@ -114,7 +114,7 @@ class CheckRun(CheckWaitRun):
 
 
 def report_credits(run: Run, check_id: str, check: Mapping[str, Any]) -> None:
-    """Report the credits of a finished check, once for all attempts. See docs/service.md#check-credits.
+    """Report the credits of a finished check, once for all attempts. See sandbox/docs/service.md#check-credits.
 
     :param check: the check, with wire names; empty if it could not be read.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, get_args
 from starlette.exceptions import HTTPException
 
 from airflow_provider_webdata.airflow_db.spent import By, columns_of, reporting_dags, runs_since, spent
-from airflow_provider_webdata.ui.credits import DAYS, credits_of, today
+from airflow_provider_webdata.ui.credits import DAYS, TaskCredits, credits_of, today
 from airflow_provider_webdata.ui.rendering import csv_file
 from airflow_provider_webdata.ui.threads import in_thread
 
@@ -31,18 +31,24 @@ async def part(page: PageView) -> Response:
     by_day = found.get(conn_id, {}) if conn_id else await in_thread(_of_all_connections, found)
     dag_ids = {dag_id for used_by in by_day.values() for dag_id in used_by}
     readable = await in_thread(page.visitor.readable_dags, dag_ids)
+    # Tasks also name connections of a secrets backend, which cannot be listed.
+    conn_ids = [*await page.lookups.conn_ids()]
+    conn_ids += sorted(found.keys() - {*conn_ids, ""})
+    are_readable = await in_thread(page.visitor.readable_connections, conn_ids)
     chosen = page.text("dag") if page.text("dag") in readable else ""
     runs = await in_thread(runs_since, readable, _start_of(since))
+    tasks = await in_thread(_tasks_of, chosen, _start_of(since), conn_id or None) if chosen else []
     credits = await in_thread(credits_of, by_day, readable, day, runs, chosen)
     return await page.render(
         "overview_credits.html",
         title="Credits",
         given=page.given("conn_id", "days"),
         conn_id=conn_id,
-        conn_ids=await page.conn_ids(),
+        conn_ids=[one for one in conn_ids if one in are_readable],
         credits=credits,
         days=DAYS,
         chosen=chosen,
+        tasks=tasks,
         dags=credits.dags[:_ROWS],
         hidden=len(dag_ids - readable),
         unread=unread,
@@ -53,6 +59,11 @@ async def part(page: PageView) -> Response:
             **({"conn_id": conn_id} if conn_id else {}),
         },
     )
+
+
+def _tasks_of(dag_id: str, since: datetime, conn_id: str | None) -> list[TaskCredits]:
+    found = spent("task", since, dag_ids=[dag_id], conn_id=conn_id)
+    return [TaskCredits(one.key["task_id"], one.used, one.tasks) for one in found[:_ROWS]]
 
 
 async def csv(page: PageView) -> Response:

@@ -1,4 +1,4 @@
-"""The inbox: received deliveries, each with its body, the other events of its job or check, and its task."""
+"""The inbox: deliveries by job or check, each with its body, its task, and what it woke; and refused deliveries."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from urllib.parse import unquote, urlencode
 
 from starlette.exceptions import HTTPException
 
-from airflow_provider_webdata.airflow_db.tasks import TaskName, runs_started_by, starters_of
+from airflow_provider_webdata.airflow_db.tasks import STARTED, TaskName, starters_of
+from airflow_provider_webdata.airflow_db.woken import StartedRun, runs_started
 from airflow_provider_webdata.inbox.envelope import NotJSONError, first_of, parse_body
 from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from airflow_provider_webdata.inbox_server.options import inbox_enabled
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
+from airflow_provider_webdata.inbox_server.storage.refusals import next_step
 from airflow_provider_webdata.ui.attention import check_page
+from airflow_provider_webdata.ui.deliveries import by_job, delivery_rows
 from airflow_provider_webdata.ui.rendering import csv_file
 from airflow_provider_webdata.ui.tasks import task_named
 from airflow_provider_webdata.ui.threads import in_thread
@@ -28,6 +31,9 @@ if TYPE_CHECKING:
     from .page import PageView
 
 ROWS = 50
+"""Maximum number of jobs and checks on a page."""
+DELIVERIES = 200
+"""Maximum number of deliveries on a page. The others of a job with more are on the following pages."""
 MAX_SHOWN = 2**20
 """Maximum bytes of a body that is shown."""
 
@@ -36,14 +42,14 @@ _EVENTS = 25
 _EXPORTED = 1000
 """Maximum number of deliveries in a CSV file."""
 _ID_DIGITS = 18
-_FILTERS = ("conn_id", "event", "find", "since", "until", "started")
+_FILTERS = ("conn_id", "dag_id", "event", "find", "since", "until", "started")
 
 
 async def page(page: PageView) -> Response:
-    """List deliveries, newest first, filtered by connection, event, id, page, and time; or show the one with an `id`.
+    """List jobs and checks by their newest delivery, filtered by connection, DAG, event, id, page, and time.
 
-    Every filter has an index that ends with the position. Among a million deliveries, a page reads only as many index
-    rows as it shows.
+    With an `id`, show that delivery. Every filter has an index that ends with the position. Among a million deliveries,
+    a page reads only as many index rows as it groups.
     """
     if not inbox_enabled():
         return await page.render("inbox_off.html", title="Inbox")
@@ -52,20 +58,32 @@ async def page(page: PageView) -> Response:
     if delivery_id:
         found, following = [await in_thread(_delivery, page, delivery_id)], None
     else:
-        found, following = await in_thread(_find, page, conn_ids, wanted, before, ROWS)
+        found, following = await in_thread(_find, page, conn_ids, wanted, before, DELIVERIES)
+    jobs, shown = by_job(found, ROWS)
+    if shown < len(found):
+        following = found[shown - 1].position
     given = page.given(*_FILTERS)
-    readable = await in_thread(page.visitor.readable_dags, {one.dag_id for one in found if one.dag_id})
+    conn_id = page.text("conn_id")
+    is_first = not (before or delivery_id)
+    refused = await in_thread(page.refused_deliveries, [conn_id] if conn_id else conn_ids) if is_first else []
+    last_conn_id = conn_id or (conn_ids[0] if conn_ids else "")
     return await page.render(
         "inbox.html",
         title="Inbox",
         conn_ids=conn_ids,
         is_any_hidden=await page.is_any_connection_hidden(),
         is_list_incomplete=await page.lookups.is_list_incomplete(),
-        deliveries=found,
+        rows=await in_thread(delivery_rows, page.visitor, jobs),
+        shown=shown,
         opened=delivery_id,
-        dag_ids=readable,
+        refused=refused,
+        refused_step=next_step([one.reason for one in refused]),
+        last_conn_id=last_conn_id,
+        last=await in_thread(page.store().last_received, last_conn_id)
+        if last_conn_id and not found
+        else None,
         are_any_started=not (found or given.keys() - {"conn_id"})
-        and bool(await in_thread(page.store().newest, page.text("conn_id") or conn_ids, DeliveryFilter(), 1)),
+        and bool(await in_thread(page.store().newest, conn_id or conn_ids, DeliveryFilter(), 1)),
         is_filtered=bool(given),
         since=wanted.received_after,
         until=wanted.received_before,
@@ -82,11 +100,17 @@ async def csv(page: PageView) -> Response:
     found: list[StoredDelivery] = []
     if inbox_enabled():
         found, _ = await in_thread(_find, page, await page.conn_ids(), _wanted(page), None, _EXPORTED)
-    heads = ("id", "received_at", "event", "success", "conn_id", "job_or_check_id", "monitor_id", "bytes")
+    readable = await in_thread(page.visitor.readable_dags, {one.dag_id for one in found if one.dag_id})
+    heads = (
+        *("id", "received_at", "event", "success", "conn_id", "job_or_check_id", "monitor_id", "monitor"),
+        *("dag_id", "task_id", "bytes"),
+    )
     rows = (
         (
             *(one.id, one.received_at.isoformat(), one.event, one.success),
-            *(one.conn_id, one.job_id, one.monitor_id, one.size),
+            *(one.conn_id, one.job_id, one.monitor_id, one.monitor_name),
+            *((one.dag_id, one.task_id) if one.dag_id in readable else ("", "")),
+            one.size,
         )
         for one in found
     )
@@ -95,6 +119,7 @@ async def csv(page: PageView) -> Response:
 
 def _wanted(page: PageView) -> DeliveryFilter:
     return DeliveryFilter(
+        dag_ids=(page.text("dag_id"),) if page.text("dag_id") else (),
         events=(page.text("event"),) if page.text("event") else (),
         received_after=page.moment("since"),
         received_before=page.moment("until"),
@@ -186,19 +211,20 @@ def _delivery(page: PageView, delivery_id: int) -> StoredDelivery:
     return delivery
 
 
-def _tasks(
-    page: PageView, delivery: StoredDelivery, body: Any
-) -> tuple[TaskName | None, list[tuple[str, str]]]:
+def _tasks(page: PageView, delivery: StoredDelivery, body: Any) -> tuple[TaskName | None, list[StartedRun]]:
     """Return the task that started the job or declared the monitor, and the DAG runs that the delivery started.
 
     Those that the visitor may not read are omitted.
     """
     task = task_named(body.get("metadata")) if isinstance(body, dict) else None
     if task is None and delivery.job_id is not None:
-        task = starters_of([delivery.job_id], ("job_id", "check_id")).get(delivery.job_id)
-    runs = runs_started_by(delivery.id, delivery.job_id, delivery.received_at)
-    readable = page.visitor.readable_dags({dag_id for dag_id, _ in runs} | ({task.dag_id} if task else set()))
-    return task if task and task.dag_id in readable else None, [run for run in runs if run[0] in readable]
+        task = starters_of([delivery.job_id], STARTED).get(delivery.job_id)
+    at, job_id = delivery.received_at, delivery.job_id
+    runs = runs_started(
+        at, at, delivery_ids={delivery.id}, check_ids={job_id} if job_id and delivery.monitor_id else ()
+    )
+    readable = page.visitor.readable_dags({run.dag_id for run in runs} | ({task.dag_id} if task else set()))
+    return task if task and task.dag_id in readable else None, [run for run in runs if run.dag_id in readable]
 
 
 def _other_events(page: PageView, delivery: StoredDelivery) -> list[StoredDelivery]:

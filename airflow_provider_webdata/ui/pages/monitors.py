@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from cron_descriptor import Options, get_description
 
 from airflow_provider_webdata.airflow_db.tasks import starters_of
+from airflow_provider_webdata.airflow_db.woken import runs_started
 from airflow_provider_webdata.api.models import StoredWebhook
 from airflow_provider_webdata.common.dates import moment
+from airflow_provider_webdata.common.links import docs_link
 from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.monitor_decision import Listed, Reporter, mark_of
 from airflow_provider_webdata.ui.charts import small_line
+from airflow_provider_webdata.ui.deliveries import by_job, delivery_rows
 from airflow_provider_webdata.ui.diffs import (
     WordBudget,
+    difference,
     lines_of,
     numbers_of,
     screenshot_of,
@@ -30,14 +35,19 @@ from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from starlette.responses import Response
 
     from airflow_provider_webdata.airflow_db.tasks import TaskName
+    from airflow_provider_webdata.airflow_db.woken import StartedRun
     from airflow_provider_webdata.api.models import Monitor, MonitorCheck
 
     from .page import PageView
 
+_CLOCKS_APART = timedelta(hours=1)
+"""Maximum difference of the service's clock from Airflow's."""
+_EVENT_DRIVEN = docs_link("event_driven.md#a-dag-for-each-check")
 _DECLARES = "WebDataCreateMonitorOperator"
 ROWS = 50
 CHECKS = 50
@@ -115,22 +125,31 @@ async def one(page: PageView) -> Response:
     """Show a monitor's page with its deliveries. The page loads the checks separately."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
     wanted = DeliveryFilter(monitor_ids=(monitor_id,))
+    deliveries = await in_thread(page.last_deliveries, conn_id, wanted, 10)
+    name = next((one.monitor_name for one in deliveries if one.monitor_name), None)
+    if name is None:
+        found = await _monitor(page, conn_id, monitor_id)
+        name = found.value.name if found.value else None
     return await page.render(
         "monitor.html",
-        title=f"Monitor {monitor_id}",
+        title=name or "Monitor",
         conn_id=conn_id,
         monitor_id=monitor_id,
         check_id=page.text("check_id"),
-        deliveries=await in_thread(page.last_deliveries, conn_id, wanted, 10),
+        rows=await in_thread(delivery_rows, page.visitor, by_job(deliveries, len(deliveries))[0]),
+    )
+
+
+async def _monitor(page: PageView, conn_id: str, monitor_id: str) -> Lookup[Monitor]:
+    return await page.lookups.find(
+        conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
     )
 
 
 async def one_part(page: PageView) -> Response:
     """Show a monitor and its check history."""
     conn_id, monitor_id = page.required("conn_id"), page.required("monitor_id")
-    found = await page.lookups.find(
-        conn_id, ("monitor", monitor_id), lambda hook: hook.get_monitor(monitor_id)
-    )
+    found = await _monitor(page, conn_id, monitor_id)
     checks = await page.lookups.find(
         conn_id, ("checks", monitor_id), lambda hook: hook.list_monitor_checks(monitor_id, limit=CHECKS)
     )
@@ -186,7 +205,14 @@ async def values_part(page: PageView) -> Response:
     return await page.render(
         "monitor_values.html",
         title="Values",
-        rows=[(*row, small_line(row[2], f"{row[1]} in the last checks")) for row in rows[:PAGES]],
+        rows=[
+            (
+                *(url, path, course),
+                small_line(course, f"{path} in the last checks"),
+                difference(course[0], course[-1]),
+            )
+            for url, path, course in rows[:PAGES]
+        ],
         problems=[one.problem for one in (checks, *found) if one.problem],
     )
 
@@ -215,16 +241,27 @@ async def check_part(page: PageView) -> Response:
             for one in pages
         ]
     )
+    finished = moment(found.value.finished_at) if found.value else None
     return await page.render(
         "monitor_check.html",
         title="Check",
         check=found.value,
-        finished=moment(found.value.finished_at) if found.value else None,
+        finished=finished,
+        runs=await in_thread(_runs, page, check_id, finished) if finished and not skip else [],
+        has_findings=found.value is not None and outcome_of(found.value) != "same",
+        event_driven=_EVENT_DRIVEN,
         problem=found.problem,
         pages=shown,
         skip=skip,
         following=skip + PAGES if len(pages) == PAGES else None,
     )
+
+
+def _runs(page: PageView, check_id: str, finished: datetime) -> list[StartedRun]:
+    """Return the DAG runs that a check started, of DAGs that the visitor may read."""
+    runs = runs_started(finished - _CLOCKS_APART, finished, check_ids={check_id})
+    readable = page.visitor.readable_dags({run.dag_id for run in runs})
+    return [run for run in runs if run.dag_id in readable]
 
 
 def _rows(page: PageView, conn_id: str, monitors: Sequence[Monitor]) -> list[dict[str, Any]]:

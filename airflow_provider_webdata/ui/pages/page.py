@@ -16,11 +16,14 @@ from airflow_provider_webdata.ui.rendering import in_utc, render
 from airflow_provider_webdata.ui.threads import in_thread
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from starlette.requests import Request
     from starlette.responses import Response
 
     from airflow_provider_webdata.airflow_db.visitor import Visitor
     from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, StoredDelivery
+    from airflow_provider_webdata.inbox_server.storage.refusals import RefusedDeliveries
     from airflow_provider_webdata.ui.lookups import Lookups
 
 _MAX_PARAMETER = 2000
@@ -113,6 +116,15 @@ class PageView:
     def store(self) -> DeliveryStore:
         """Return the delivery store of this Airflow, whose tables exist only with the inbox."""
         return DeliveryStore(airflow_engine())
+
+    def refused_deliveries(self, conn_ids: Collection[str]) -> list[RefusedDeliveries]:
+        """Return the refused deliveries of connections, the newest first; none as in `last_deliveries`. Blocks."""
+        if not inbox_enabled():
+            return []
+        try:
+            return self.store().refusals(conn_ids)
+        except StoreUnavailableError:
+            return []
 
     def last_deliveries(self, conn_id: str, wanted: DeliveryFilter, limit: int) -> list[StoredDelivery]:
         """Return the newest deliveries. Blocks.

@@ -8,13 +8,14 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from airflow_provider_webdata import __version__
-from tests.integration.operators.test_cookbook import CHECKED, CI, RECIPES
-from tests.support.snippets import ROOT
+from tests.integration.operators.test_cookbook import AGENT, CHECKED, CI, RECIPES
+from tests.support.snippets import ROOT, snippets
 from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 MODULE = "webdata_sandbox.testing.pytest_plugin"
@@ -27,6 +28,10 @@ DOCUMENTED = {
         re.MULTILINE | re.DOTALL,
     )
 }
+AGENT_TEST = next(
+    (found.code for found in snippets(ROOT / "docs" / "agents.md") if "def test_it_reads" in found.code), ""
+)
+HAS_AGENTS = find_spec("pydantic_ai") is not None
 FIXTURES = Path(__file__).with_name("fixtures_in_use.py").read_text()
 
 ATTEMPTS = """
@@ -113,9 +118,14 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
                 "/tmp/webdata", str(project.folder)
             ),
             "dags/attempts.py": ATTEMPTS,
-            # One fails, which another test expects, and one needs the folder and the database of its own test.
+            # One fails, which another test expects; others need the folder and the database, or the model, of theirs.
             "tests/test_ci.py": RECIPES[CI].replace(
-                "(DAGS.dags)", '({*DAGS.dags} - {"attempts", "nightly"})'
+                "(DAGS.dags)", '({*DAGS.dags} - {"attempts", "nightly", "ask_an_agent"})'
+            ),
+            **(
+                {"dags/ask_an_agent.py": RECIPES[AGENT], "tests/test_agent.py": AGENT_TEST}
+                if HAS_AGENTS
+                else {}
             ),
             "tests/test_fixtures.py": FIXTURES,
             "tests/test_foreign.py": FOREIGN_TEST,
@@ -132,9 +142,9 @@ def test_a_project_as_documented(project: Project, migrated_database: MigratedDa
     temporary.mkdir()
     done = project.pytest("-q", TMPDIR=str(temporary), **FOREIGN)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    code = "".join([*DOCUMENTED.values(), RECIPES[CI], FIXTURES, FOREIGN_TEST])
-    # One is run for four ways of waiting, and one for each DAG; of those, one file has two, and two are not run.
-    more = 1 + len([*(project.folder / "dags").glob("*.py")])
+    code = "".join([*DOCUMENTED.values(), RECIPES[CI], FIXTURES, FOREIGN_TEST, AGENT_TEST * HAS_AGENTS])
+    # One is run for four ways of waiting, and one for each DAG; of those, one file has two, and three are not run.
+    more = 1 + len([*(project.folder / "dags").glob("*.py")]) - HAS_AGENTS
     assert f"{len(re.findall('^def test_', code, re.MULTILINE)) + more} passed" in done.stdout
     assert "creating Airflow's database" not in done.stdout
     assert [path for path in temporary.iterdir() if path.name.startswith("webdata")] == []

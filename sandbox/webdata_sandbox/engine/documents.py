@@ -28,7 +28,7 @@ KINDS = (
     *("html", "htm", "xhtml", "pdf", "docx", "doc", "docm", "odt", "ods", "odp", "rtf"),
     *("xlsx", "xls", "xlsm", "xlsb", "pptx", "ppt", "pptm", "epub", "csv"),
 )
-"""File extensions that the service accepts (docs/service.md#parse-extension)."""
+"""File extensions that the service accepts (sandbox/docs/service.md#parse-extension)."""
 
 _DELIMITERS = ",;\t|"
 _BROKEN = (

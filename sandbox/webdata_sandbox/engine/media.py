@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webdata_sandbox.state.store import Store
 
 LIFETIMES = {"screenshot": 86_400, "audio": 3600, "video": 3600, "recording": 21_600}
-"""Seconds until a URL expires, by kind (docs/service.md#document-media-expires, #replay-playlist)."""
+"""Seconds until a URL expires, by kind (sandbox/docs/service.md#document-media-expires, #replay-playlist)."""
 
 CONTENT_TYPES = {
     "screenshot": "image/png",

@@ -1,4 +1,4 @@
-"""Delivery of webhook events with the documented retries (docs/service.md#webhooks)."""
+"""Delivery of webhook events with the documented retries (sandbox/docs/service.md#webhooks)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices of calls and pages in credits (docs/service.md#credits)."""
+"""Prices of calls and pages in credits (sandbox/docs/service.md#credits)."""
 
 from __future__ import annotations
 

@@ -746,7 +746,7 @@ def _changed(body: Schema, *gone: str, **fields: Schema) -> Schema:
     return {**body, "properties": {**properties, **fields}}
 
 
-# Where a self-hosted server differs (docs/service.md#self-hosted-servers).
+# Where a self-hosted server differs (sandbox/docs/service.md#self-hosted-servers).
 SELF_HOSTED_BODIES: dict[str, Schema] = {
     **BODIES,
     "scrapeOptions": _object(SELF_HOSTED_SCRAPE_OPTIONS),

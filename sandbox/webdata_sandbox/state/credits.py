@@ -71,7 +71,7 @@ class Credits:
             self._save(state)
 
     def usage(self) -> Json:
-        """Return the ``data`` of the team's credit usage (docs/service.md#team-credits)."""
+        """Return the ``data`` of the team's credit usage (sandbox/docs/service.md#team-credits)."""
         state = self._load()
         remaining = state["remaining"]
         if self._quirks.on("credits-lag"):

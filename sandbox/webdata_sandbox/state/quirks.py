@@ -16,7 +16,7 @@ _DOCUMENTATION = "https://airflow-provider-webdata.github.io/airflow-provider-we
 
 @dataclass(frozen=True)
 class Quirk:
-    """A quirk: its effect, its rule in docs/service.md, and the default of its number, if any."""
+    """A quirk: its effect, its rule in sandbox/docs/service.md, and the default of its number, if any."""
 
     name: str
     effect: str

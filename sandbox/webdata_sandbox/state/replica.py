@@ -1,4 +1,4 @@
-"""A lagging read replica: missing or stale objects just after a write (docs/service.md#late-reads)."""
+"""A lagging read replica: missing or stale objects just after a write (sandbox/docs/service.md#late-reads)."""
 
 from __future__ import annotations
 

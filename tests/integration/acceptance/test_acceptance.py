@@ -1,4 +1,4 @@
-"""The acceptance run against the sandbox in both profiles, with every operator in a real Airflow."""
+"""The acceptance run, with every operator in a real Airflow: two profiles of the sandbox, and one replay."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.other_servers import Groktocrawl, OtherServer
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Program, Warm, airflow_environ
@@ -20,7 +21,8 @@ from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs" / "contributing" / "acceptance.md"
-# One process runs both profiles: what its first DAG run costs is most of the test's time.
+SERVERS = ROOT / "docs" / "servers.md"
+# One process runs all: what its first DAG run costs is most of the test's time.
 PROGRAM = """
 import json, os, sys
 from pathlib import Path
@@ -66,7 +68,7 @@ class Ended:
         return {result["operation"]: result["reason"] for result in results if result["outcome"] == outcome}
 
 
-def environ_of(server: SandboxServer, folder: Path, **more: str) -> dict[str, str]:
+def environ_of(server: SandboxServer | OtherServer, folder: Path, **more: str) -> dict[str, str]:
     port = free_port()
     return {
         "BASE_URL": server.url,
@@ -91,6 +93,7 @@ def ended(
         SandboxServer(profile="self-hosted", **SETTLED) as own,
         SandboxServer(entitlements=("threatProtection",), **SETTLED) as down,
         SandboxServer(**SETTLED) as slow,
+        Groktocrawl() as other,
     ):
         own.control.set_site("river.example", sitemap=["https://river.example/floods"])
         down.control.set_page(DOWN, "<h1>Service Unavailable</h1>", title="503", status=503)
@@ -100,6 +103,8 @@ def ended(
             "hosted": environ_of(hosted, folder / "hosted", **key, CREDITS="1000", UNBOUNDED="yes"),
             "self-hosted": environ_of(own, folder / "self-hosted"),
             "down": environ_of(down, folder / "down", **key, CREDITS="1000", UNBOUNDED="yes", SITE=DOWN),
+            # It sends no webhooks.
+            "other": environ_of(other, folder / "other", SERVER=other.kind, TEXT="river", WEBHOOK_URL=""),
             "terminated": environ_of(slow, folder / "terminated", **key),
         }
         environ = airflow_environ(
@@ -114,7 +119,7 @@ def ended(
             program = warm.start(arguments, env=environ, cwd=ROOT, stdout=subprocess.PIPE, stderr=output)
             assert program.stdout is not None
             try:
-                statuses = [_status(program, log) for _ in range(3)]
+                statuses = [_status(program, log) for _ in range(4)]
                 assert wait_until(lambda: bool(slow.control.requests("/v2/search"))), log.read_text()
                 program.terminate()
                 statuses.append(_status(program, log))
@@ -169,6 +174,17 @@ def test_the_page_has_the_results(ended: dict[str, Ended]) -> None:
     ]
     written = [line for line in PAGE.read_text().splitlines() if line.startswith(("| `hook.", "| `WebData"))]
     assert written == rows, "\n".join(rows)
+
+
+def test_another_implementation_names_what_it_lacks(ended: dict[str, Ended]) -> None:
+    run = ended["other"]
+    assert run.reasons("failed") == {}
+    counts = [
+        ", ".join(str(sum(is_counted(name) for name in run.reasons(outcome))) for outcome in ("ok", "lacks"))
+        for is_counted in (lambda name: name.startswith("WebData"), lambda name: name.startswith("hook."))
+    ]
+    (row,) = (line for line in SERVERS.read_text().splitlines() if line.startswith("| groktocrawl "))
+    assert row.endswith(f" | {' | '.join(counts)} |")
 
 
 def test_a_signal_ends_the_run_during_a_task(ended: dict[str, Ended]) -> None:

@@ -1,4 +1,7 @@
-"""The hook's part of the acceptance run against other implementations of the API."""
+"""The hook's part of the acceptance run against other implementations of the API.
+
+test_acceptance.py runs all of it against one more.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,6 @@ from tests.support.other_servers import (
     Crw,
     FirecrawlCompat,
     FirecrawlLb,
-    Groktocrawl,
     NodeByte,
     OtherServer,
     each_of,
@@ -54,7 +56,7 @@ def tried(server: OtherServer, patch: pytest.MonkeyPatch, folder: Path) -> list[
 
 
 @pytest.mark.parametrize(
-    "kind", [Groktocrawl, FirecrawlLb, FirecrawlCompat, Crw, NodeByte], ids=lambda kind: kind.__name__
+    "kind", [FirecrawlLb, FirecrawlCompat, Crw, NodeByte], ids=lambda kind: kind.__name__
 )
 def test_nothing_that_a_server_lacks_is_a_failure(
     servers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, kind: type[OtherServer]

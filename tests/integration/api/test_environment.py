@@ -40,6 +40,8 @@ from tests.support.waiting import PATIENCE
 LOG = logging.getLogger(__name__)
 USAGE = '{"success": true, "data": {"remainingCredits": 5}}'
 VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR", "SSLKEYLOGFILE")
+TLS_PROXY = ("HTTPS_PROXY", "https://proxy.example")
+"""With it, clients of a plain-http server need the variables too."""
 
 
 @pytest.fixture(autouse=True)
@@ -117,6 +119,18 @@ def test_each_client_names_the_variable_and_its_value(broken: tuple[str, str], c
     assert repr(value) in said
     assert "(WD-009)" in said
     assert caught.value.verdict == "never"
+
+
+@pytest.mark.parametrize("variable", VARIABLES)
+def test_plain_http_needs_none_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, f"{tmp_path}/no/such")
+    WebDataClient(ClientConfig("http://127.0.0.1:9", API_KEY)).close()
+    InboxReader(InboxAddress("http://127.0.0.1:9", INBOX.conn_id, INBOX.secret)).close()
+    monkeypatch.setenv(*TLS_PROXY)
+    with pytest.raises(ConfigurationError, match=f"environment variable {variable} "):
+        WebDataClient(ClientConfig("http://127.0.0.1:9", API_KEY))
 
 
 @pytest.mark.parametrize("variable", VARIABLES)
@@ -226,8 +240,11 @@ def _event(job_id: str) -> dict[str, Any]:
     return asyncio.run(asyncio.wait_for(run(), PATIENCE))
 
 
-def test_a_wait_in_the_triggerer_ends_at_its_first_poll(jobs: JobService, broken: tuple[str, str]) -> None:
+def test_a_wait_in_the_triggerer_ends_at_its_first_poll(
+    jobs: JobService, broken: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The variables of a process do not change. The job runs, and another triggerer can wait for it."""
+    monkeypatch.setenv(*TLS_PROXY)
     jobs.set("crawl", "j", "scraping")
     event = _event("j")
     assert (event["status"], event["verdict"], event["job_id"]) == ("error", "later", "j")
@@ -250,6 +267,7 @@ def test_a_job_survives_a_triggerer_with_such_a_variable(
     async def run(self: Any) -> Any:
         with pytest.MonkeyPatch.context() as patch:
             if left and left.pop():
+                patch.setenv(*TLS_PROXY)
                 patch.setenv("SSL_CERT_FILE", f"{tmp_path}/no-cert-file.crt")
             async for event in real(self):
                 yield event

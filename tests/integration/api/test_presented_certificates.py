@@ -23,6 +23,7 @@ from airflow_provider_webdata.hooks.connection import settings_of
 from airflow_provider_webdata.operators.search import WebDataSearchOperator
 from airflow_provider_webdata.results.media.copies import MediaReport, keep_media
 from airflow_provider_webdata.results.media.fetch import MediaSettings
+from airflow_provider_webdata.waiting import connection as connection_of_waits
 from tests.support import direct
 from tests.support.certificates import requiring_a_certificate, self_signed
 from tests.support.fault_server import API_KEY, Caller, FaultServer, answer
@@ -114,6 +115,26 @@ def test_a_certificate_that_the_server_does_not_trust(server: tuple[FaultServer,
         asyncio.run(Caller(kind, options).call(made.url, endpoints.CREDIT_USAGE))
     assert "it refuses the connection's client certificate" in str(caught.value)
     assert (caught.value.sent, made.requests) == (False, [])
+
+
+async def test_a_wait_reads_renewed_files(
+    server: tuple[FaultServer, Files], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Certificates that are valid for a day are replaced while a triggerer waits."""
+    made, files = server
+    fields = {"client_cert_file": files.strange_certificate, "client_key_file": files.strange_key}
+    text = connection_text(made.url, ca_file=files.certificate, retry_budget=0, **fields)
+    monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", text)
+    monkeypatch.setattr(connection_of_waits, "COMPARE_SECONDS", 0.0)
+    connection = connection_of_waits.Connection(
+        "webdata_default", lambda *_, **__: None, pytest.fail, lambda _: None
+    )
+    with pytest.raises(CertificateRequiredError):
+        await connection.call(lambda hook: hook.credit_usage())
+    Path(files.strange_certificate).write_bytes(Path(files.certificate).read_bytes())
+    Path(files.strange_key).write_bytes(Path(files.key).read_bytes())
+    assert (await connection.call(lambda hook: hook.credit_usage())).remaining_credits == 5
+    await connection.close()
 
 
 UNUSABLE: dict[str, tuple[Callable[[Files], dict[str, str]], str]] = {

@@ -153,6 +153,7 @@ REFUSED: dict[str, tuple[str, tuple[Any, ...], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.says("The message says whether it was sent")
 async def test_a_call_that_exceeds_a_cap_is_not_sent(hook: Any, sandbox: Any) -> None:
     for name, (method, arguments, caps, part) in REFUSED.items():
         guarded = hook.guarded(**caps)

@@ -1,4 +1,4 @@
-"""Every paged read ends at a page without new items, whatever links the pages have."""
+"""Every paged read ends: at a page without new items, or, if a page is repeated, with the reason."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from airflow_provider_webdata.hooks.webdata import WebDataHook
 from tests.support.fault_server import FaultServer, answer
 
 MONITOR = "0190c0de-0000-7000-8000-00000000abcd"
+MONITORS = [{"id": f"m{number}", "name": "m"} for number in range(100)]
 
 
 def endless(body: Callable[[int, list[Any]], dict[str, Any]], items: list[Any]) -> Iterator[dict[str, Any]]:
-    """Yield pages with the same items, each of which has a new link or cursor."""
+    """Yield pages with new links or cursors, and the same items; the list of monitors, which has no links, goes on."""
     for number in range(8):
         yield {"success": True, **body(number, items)}
 
@@ -46,8 +47,9 @@ READS: dict[
     ),
     "iter_monitors": (
         lambda hook: hook.iter_monitors(),
-        lambda _, items: {"data": items},
-        [{"id": f"m{number}", "name": "m"} for number in range(100)],
+        # Each page begins with the last monitor of the one before.
+        lambda number, items: {"data": items[99 * number :]},
+        MONITORS,
     ),
     "iter_monitor_check_pages": (
         lambda hook: hook.iter_monitor_check_pages(MONITOR, "c"),
@@ -78,12 +80,22 @@ def test_a_read_ends_at_a_page_without_new_items(connect: Any, name: str) -> Non
             assert len(server.requests) == 1 + bool(given)
 
 
-@pytest.mark.parametrize("name", ["iter_activity", "iter_monitor_check_pages", "iter_job_documents"])
+REPEATED: dict[str, tuple[str, list[Any]]] = {
+    "calls": ("iter_activity", READS["iter_activity"][2]),
+    "pages of a check": ("iter_monitor_check_pages", READS["iter_monitor_check_pages"][2]),
+    "documents": ("iter_job_documents", [{"markdown": "x", "metadata": {"sourceURL": "https://a.example"}}]),
+    "monitors": ("iter_monitors", MONITORS),
+    # Without its query, the request is for a page of the default size.
+    "monitors of a default page": ("iter_monitors", MONITORS[:25]),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
 def test_a_page_that_is_repeated_names_what_lies_between(connect: Any, name: str) -> None:
     """A gateway that drops queries returns the first page each time: the rest must not be missed silently."""
-    read, body, items = READS[name]
-    item = items or [{"markdown": "x", "metadata": {"sourceURL": "https://a.example"}}]
-    with closing(FaultServer([answer(body=json.dumps({"success": True, **body(1, item)}))])) as server:
+    method, items = REPEATED[name]
+    read, body, _ = READS[method]
+    with closing(FaultServer([answer(body=json.dumps({"success": True, **body(0, items)}))])) as server:
         connect(server.url)
         with (
             WebDataHook() as hook,

@@ -94,16 +94,19 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     terminal: Terminal, sandbox: SandboxServer, home: Path
 ) -> None:
     webhook_url = "https://airflow.example/base"
-    made, again, other_dag, second, replaced, forced, third = terminal.run(
+    own = home / "more" / "river_news_second.py"
+    own.parent.mkdir()
+    own.touch()
+    in_more = ("--conn-id", "second", "--dags-folder", str(own.parent))
+    made, again, other_dag, second, replaced, forced = terminal.run(
         terminal.order(),
         terminal.order(),
+        terminal.order(*in_more),
         terminal.order("--conn-id", "second"),
-        terminal.order("--conn-id", "second", "--no-example"),
-        terminal.order("--conn-id", "another", "--force"),
+        terminal.order(*in_more, "--force"),
         terminal.order(
             "--force", "--webhook-url", webhook_url, key="", base_url="", WEBDATA_API_KEY=sandbox.api_key
         ),
-        terminal.order("--conn-id", "third", "--dags-folder", str(home / "more" / "dags")),
     )
 
     assert made["status"] in (0, None), made
@@ -132,22 +135,28 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
 
     assert second["connections"].keys() == {"webdata_default", "second"}
     assert second["connections"]["second"]["extra"]["webhook_secret"] != secret
-    # There is none of that id: nothing to replace, but the DAG of another connection is.
-    assert 'webdata_conn_id="another",' in replaced["files"]["river_news.py"]
+    assert "airflow dags test river_news_second" in second["output"]
+    written = second["files"].pop("river_news_second.py")
+    assert second["files"] == made["files"]
+    assert 'DAG("river_news_second", ' in written
+    assert 'task_id="search", webdata_conn_id="second", ' in written
+    assert (
+        written.replace("river_news_second", "river_news").replace(' webdata_conn_id="second",', "")
+        == EXAMPLE
+    )
+    assert replaced["status"] in (0, None), replaced
+    assert own.read_text() == written
 
     kept = forced["connections"]["webdata_default"]
     assert "was updated" in forced["output"]
     assert kept["extra"] == {"server": "hosted", "webhook_secret": secret, "webhook_url": webhook_url}
     assert (kept["host"], kept["port"]) == (stored["host"], stored["port"])
-    assert forced["files"] == {"river_news.py": EXAMPLE}
+    assert forced["files"]["river_news.py"] == EXAMPLE
     assert f"The service delivers to {webhook_url}/webdata/inbox/webdata_default/...:" in forced["output"]
-    assert "No inbox answers yet, so tasks wait by polling: " in forced["output"]
+    assert "Tasks wait by polling for now: " in forced["output"]
     assert f"Set `inbox = True` in section [webdata] of {home / 'airflow.cfg'}" in forced["output"]
 
-    written = (home / "more" / "dags" / "river_news.py").read_text()
-    assert 'task_id="search", webdata_conn_id="third", ' in written
-    assert written.replace(' webdata_conn_id="third",', "") == EXAMPLE
-    for answer in (made, again, other_dag, second, replaced, forced, third):
+    for answer in (made, again, other_dag, second, replaced, forced):
         shown = f"{answer['status']}{answer['output']}"
         secrets = [found["extra"].get("webhook_secret") for found in answer["connections"].values()]
         assert not [value for value in (sandbox.api_key, *secrets) if value and value in shown]
@@ -189,15 +198,7 @@ def test_other_implementations_of_the_api(terminal: Terminal, sandbox: SandboxSe
     with each_of(sandbox.url, sandbox.api_key) as servers:
         *recognized, other = servers
         orders = [
-            terminal.order(
-                "--no-example",
-                "--conn-id",
-                f"c{number}",
-                "--server",
-                server.kind,
-                base_url=server.url,
-                key="",
-            )
+            terminal.order("--conn-id", f"c{number}", "--server", server.kind, base_url=server.url, key="")
             for number, server in enumerate(recognized)
         ]
         answers = terminal.run(
@@ -216,6 +217,8 @@ def test_other_implementations_of_the_api(terminal: Terminal, sandbox: SandboxSe
         assert answers[number]["status"] in (0, None), (server.name, answers[number])
         assert answers[number]["connections"][f"c{number}"]["extra"]["server"] == server.kind
         assert "Warning" not in answers[number]["output"], server.name
+    examples = ["site_pages_c0.py", "river_news_c1.py", "one_page_c2.py", "site_pages_c3.py"]
+    assert sorted(answers[-1]["files"]) == sorted(examples)
     keyed, keyless, unproven, unproven_with_key, believed, unclear, untested = answers[len(recognized) :]
     assert keyed["status"] in (0, None)
     assert "server" not in keyed["connections"]["keyed"]["extra"]

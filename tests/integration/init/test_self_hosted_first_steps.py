@@ -1,24 +1,34 @@
-"""`init` and its first DAG on a self-hosted server that requires no API key and has no search backend."""
+"""`init` and its first DAG on servers that require no API key: one without a search backend, one without crawls."""
 
 from __future__ import annotations
 
 import pytest
 
 from tests.integration.init.test_init import Prompted, Terminal
+from tests.support.other_servers import FirecrawlCompat, OtherServer
 from tests.support.warm import Warm
 from webdata_sandbox.server import SandboxServer
 
 
-def test_init_and_the_first_dag(environ: dict[str, str], warm: Warm) -> None:
-    with SandboxServer(profile="self-hosted") as own:
-        flags = ["--base-url", own.url]
+@pytest.mark.parametrize(
+    ("other", "dag_id", "line"),
+    [
+        (None, "site_pages", "Example Domain 8 words"),
+        (FirecrawlCompat, "one_page", "Page https://example.com 3 words"),
+    ],
+)
+def test_init_and_the_first_dag(
+    environ: dict[str, str], warm: Warm, other: type[OtherServer] | None, dag_id: str, line: str
+) -> None:
+    with other() if other else SandboxServer(profile="self-hosted") as own:
+        flags = ["--base-url", own.url, *(("--server", "self-hosted") if other else ())]
         made = warm.run(["-m", "airflow", "webdata", "init", *flags], env=environ, input="\n")
         assert made.returncode == 0, made.stdout + made.stderr
         assert "The server responds. It does not report credits" in made.stdout
-        assert "Run it once: airflow dags test site_pages" in made.stdout
-        done = warm.run(["-m", "airflow", "dags", "test", "site_pages"], env=environ)
+        assert f"Run it once: airflow dags test {dag_id}\n" in made.stdout
+        done = warm.run(["-m", "airflow", "dags", "test", dag_id], env=environ)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
-    assert "https://example.com/ 8 words" in done.stdout, done.stdout[-5000:]
+    assert line in done.stdout, done.stdout[-5000:]
     assert "WD-" not in done.stdout + done.stderr
 
 

@@ -69,7 +69,7 @@ def test_the_steps_lead_to_deliveries(
         )
         flags = ("--base-url", sandbox.url, "--webhook-url", webhook_url)
         made = airflow("webdata", "init", "--no-example", *flags, given=sandbox.api_key)
-        assert "No inbox answers" not in made
+        assert "wait by polling" not in made
         checked = airflow("webdata", "doctor")
         assert f"the inbox at http://localhost:{port} accepts this connection's tokens" in checked
         assert (

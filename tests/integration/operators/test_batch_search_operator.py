@@ -200,6 +200,7 @@ def test_bad_input_fails_before_any_request(here, tmp_path, arguments, words):
 
 
 @pytest.mark.rule("credits-search")
+@pytest.mark.says("XCom `left` lists the rest")
 def test_the_credit_limit_ends_a_batch_cleanly(here, tmp_path, execute):
     """No more is spent than was allowed; the queries that are left are returned, for a later task."""
     ti = TaskInstance()

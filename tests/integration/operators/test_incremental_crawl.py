@@ -191,6 +191,7 @@ def test_a_cleared_run_reads_what_it_emitted(site: Site) -> None:
         assert site.night(2) == (["new c"], ["c"], 2 + 1)
 
 
+@pytest.mark.says("the log says how many and why", "the log also has their highest price")
 def test_a_changed_request_reads_all_pages_and_says_what_they_may_cost(site: Site, log: Any) -> None:
     site.night(1)
     site.show(c="third")
@@ -249,6 +250,7 @@ def lacks(number: int, of: int) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("deferrable", [False, True])
+@pytest.mark.says("XCom `plan` has the numbers", "The log warns if sitemaps were not read, and XCom")
 def test_sitemaps_that_were_not_read_are_reported(site: Site, log: Any, deferrable: bool) -> None:
     names = "xyz"
     entries = "".join(f"<sitemap><loc>{HOME}{name}.xml</loc></sitemap>" for name in names)

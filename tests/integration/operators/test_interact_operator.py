@@ -280,6 +280,7 @@ def test_a_session_whose_opening_was_not_answered_is_found_and_closed(here, faul
     assert active == [other]
 
 
+@pytest.mark.says("the log names them")
 def test_of_several_new_sessions_none_is_closed(connect_to, caplog, monkeypatch):
     """One of them may be ours, the others are not; the log names them."""
     monkeypatch.setattr("airflow_provider_webdata.runs.pages.browser._LOST_SECONDS", 0.5)

@@ -211,6 +211,7 @@ def test_a_job_is_started_waited_for_and_its_result_returned(done: Done, name: s
 
 
 @pytest.mark.rule("job-counts")
+@pytest.mark.says("The task's log shows the job's progress")
 def test_progress_is_logged(done: Done) -> None:
     job = done.services["crawl"].started()[0]
     log = done.outcome.log_of("crawl")
@@ -221,6 +222,7 @@ def test_progress_is_logged(done: Done) -> None:
 @pytest.mark.parametrize(
     ("name", "text"), [("fails", "failed: the queue was full"), ("cancelled", "was canceled")]
 )
+@pytest.mark.says("The message has the service's reason")
 def test_a_failed_job_fails_the_attempt_and_a_retry_starts_another(done: Done, name: str, text: str) -> None:
     outcome, services = done
     assert outcome.ended(name) == ("failed", 2), outcome.log_of(name)
@@ -421,6 +423,7 @@ def test_a_result_is_not_read_from_a_replica_that_lags_behind(
     assert len(service.started()) == 1
 
 
+@pytest.mark.says("the log has the server's warning")
 def test_warnings_of_pages_are_logged_once(service: JobService, log: Callable[[], str]) -> None:
     warned = {**PAGES[0], "warning": "values are samples"}
     service.ends_as = {"status": "completed", "data": [*PAGES, warned, {**warned, "warning": "more"}]}
@@ -513,6 +516,7 @@ FAULT = (500, {"error": "Internal server error"}, {})
         ("agent", [FAULT], "The job may continue and bill: cancel agent: ", "completed"),
     ],
 )
+@pytest.mark.says("The message names the [`WebDataJobSensor`](operators/job_sensor.md)")
 def test_what_a_timeout_names_leads_to_the_result(
     service: JobService, kind: str, faults: Any, outcome: str, end: str
 ) -> None:
@@ -812,6 +816,7 @@ def test_pages_go_to_a_file(service: JobService, tmp_path: Path, ends_with: str,
 
 
 @pytest.mark.rule("batch-answer")
+@pytest.mark.says("XCom `invalid_urls` lists it")
 def test_invalid_urls_are_reported(service: JobService, log: Callable[[], str]) -> None:
     service.invalid_urls = ["htp://x"]
     outcome = direct.run(job("batch_scrape", wait_for_completion=False))

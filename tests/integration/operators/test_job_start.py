@@ -409,6 +409,7 @@ def test_the_log_counts_urls_not_the_prompt(service: JobService, caplog: pytest.
 
 @pytest.mark.rule("idempotency-key-servers")
 @pytest.mark.parametrize("kind", ["crawl", "batch_scrape"])
+@pytest.mark.says("the log says that both may run")
 def test_a_request_of_unknown_outcome_is_repeated_once_where_nothing_is_billed(
     self_hosted: JobService, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, kind: str
 ) -> None:

@@ -165,6 +165,7 @@ def test_many_pages_go_to_a_file_part_by_part(here: SandboxServer, tmp_path: Pat
     assert len(looks) >= 4, "read in parts"
 
 
+@pytest.mark.says("waits by polling, and its log says why")
 def test_without_an_inbox_a_task_polls_and_says_why_once(
     here: SandboxServer, connect: Callable[..., None], log: Callable[[], str]
 ) -> None:

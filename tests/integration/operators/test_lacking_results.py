@@ -91,6 +91,10 @@ NOT_FOUND = {"markdown": "?", "metadata": {"sourceURL": A, "statusCode": 404}}
     ids=["listed", "ratio", "accepted", "status", "not fetched", "one read", "robots"],
 )
 @pytest.mark.parametrize("kind", ["crawl", "batch", "deferred", "sensor"])
+@pytest.mark.says(
+    "The message and XCom `failure` (`reasons`) have the first failures",
+    "The error and XCom `failure` name the first pages with status, code, and reason",
+)
 def test_a_job_that_read_no_page_fails_with_the_first_reasons(
     service: JobService, log: Any, kind: str, data: Any, errors: Any, robots: Any, ratio: Any, state: str
 ) -> None:
@@ -237,6 +241,7 @@ def test_requested_pages_that_are_neither_returned_nor_listed_are_reported(
         assert [run.xcom["changes"]["removed"] for run in (done, later)] == [0, removed]
 
 
+@pytest.mark.says("XCom `incomplete`, a list of objects with `kind`, `number`, and `of`")
 def test_a_batch_of_which_no_page_came_back_fails(service: JobService) -> None:
     """A server that drops failed pages, and lists no error."""
     ends(service, [], completed=2, total=2)

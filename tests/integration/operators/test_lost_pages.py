@@ -115,6 +115,7 @@ WAYS = [
 
 @pytest.mark.rule("job-lost-pages", "job-counts")
 @pytest.mark.parametrize(("way", "name"), WAYS)
+@pytest.mark.says("XCom `missing_pages` is the number")
 def test_lost_pages_of_a_crawl_are_reported(service: JobService, log: Any, name: str, way: str) -> None:
     loss = LOSSES[name]
     plays(service, loss)
@@ -122,7 +123,7 @@ def test_lost_pages_of_a_crawl_are_reported(service: JobService, log: Any, name:
     assert done.state == "success", done.error
     assert sorted(lacks(done)) == sorted(loss.lacks)
     lost = [number for kind, number, _ in loss.lacks if kind in ("pages_lost", "pages_missing")]
-    assert done.value.get("missing_pages") == (lost[0] if lost else None)
+    assert done.xcom.get("missing_pages") == done.value.get("missing_pages") == (lost[0] if lost else None)
     assert ("The server lost" in log()) is any(kind == "pages_lost" for kind, *_ in loss.lacks)
 
 

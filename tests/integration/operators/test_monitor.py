@@ -150,6 +150,7 @@ def test_a_schedule_as_text_over_the_runs_of_a_dag(run_dag: Any, sandbox: Sandbo
 
 
 @pytest.mark.rule("monitor-normalised")
+@pytest.mark.says("the log says that the monitor `matches the declaration`")
 def test_created_then_kept(here: SandboxServer, log: Log) -> None:
     """The first run creates, the second finds nothing to do; both return the monitor."""
     first, second = (value(create(goal="cheaper")) for _ in range(2))
@@ -160,6 +161,17 @@ def test_created_then_kept(here: SandboxServer, log: Log) -> None:
     assert "matches the declaration" in log()
     (post,) = here.control.requests("/v2/monitor", method="POST")
     assert post["body"] == {"name": "prices", "schedule": NEVER, "targets": TARGETS, "goal": "cheaper"}
+
+
+@pytest.mark.rule("monitor-list")
+def test_a_list_that_a_gateway_cuts_creates_nothing(here: SandboxServer) -> None:
+    """It drops `offset`, so that each page is the first one, and the declared monitor is on none."""
+    page = {"success": True, "data": [{"id": f"m{number}", "name": "other"} for number in range(25)]}
+    here.control.add_fault("status", method="GET", path="/v2/monitor$", status=200, body=page, times=None)
+    outcome = direct.run(create(), StateStore())
+    assert outcome.ended == ("failed", 1)
+    assert "a gateway on the way drops the query" in " ".join(str(outcome.error).split())
+    assert writes(here) == []
 
 
 @pytest.mark.rule("target-ids", "monitor-update", "webhook-headers")
@@ -326,6 +338,7 @@ def test_rate_limited_write(here: SandboxServer, connect: Any) -> None:
 
 
 @pytest.mark.rule("monitor-estimate")
+@pytest.mark.says("The message says what happened to the monitor")
 def test_too_expensive_to_create(here: SandboxServer) -> None:
     """Over the limit, nothing new stays behind."""
     task = create(max_credits_per_month="{{ 10 }}", schedule={"cron": "*/5 * * * *"})
@@ -484,6 +497,7 @@ def test_late_replica(here: SandboxServer, by: str) -> None:
 
 
 @pytest.mark.rule("monitor-run-conflict")
+@pytest.mark.says("The message says which: use another name")
 def test_run_when_one_is_running(here: SandboxServer) -> None:
     """Its id comes from the conflict; returning it or failing is a choice."""
     here.control.configure(check_seconds=3600)

@@ -307,6 +307,10 @@ def test_an_answer_that_cannot_be_kept_fails_for_good(serve, tmp_path, monkeypat
     assert ti.xcom["unpublished"] == ANSWERS["Search"]
 
 
+@pytest.mark.says(
+    "the message names the next step, also if the response is lost",
+    "The message says if the response is lost",
+)
 def test_an_answer_that_is_lost_says_so(serve, tmp_path, monkeypatch):
     """No storage holds it: it is too long for the store, and the task has no file and no XCom."""
     long = {**RESULTS[0], "description": "x" * MAX_STORED_BYTES}

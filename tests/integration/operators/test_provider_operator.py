@@ -326,6 +326,7 @@ def test_a_changed_request_and_a_cleared_task_have_other_ids(
 
 
 @pytest.mark.rule("provider-terms")
+@pytest.mark.says("The message has the address of the terms")
 def test_terms_fail_the_task_at_once(here: SandboxServer) -> None:
     outcome = direct.run(task(**EPISODES, retries=3), StateStore())
     assert outcome.ended == ("failed", 1)

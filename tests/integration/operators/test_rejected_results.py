@@ -89,6 +89,11 @@ def accepted(rejected: Outcome) -> Outcome:
     return rejected
 
 
+@pytest.mark.says(
+    "the log has each failed condition and the ways to go on",
+    "The XComs `path`, `count`, and the return value are those of published results",
+    "The message lists each failed condition with the expected and the actual value",
+)
 def test_the_failed_task_pushes_what_it_would_have_published(shop: Shop) -> None:
     shop.show(a="first, changed")
     rejected = shop.crawl(2, REJECT)

@@ -35,6 +35,9 @@ def scrape(**arguments):
 
 @pytest.mark.rule("scrape-headers", "document-warning", "metadata-scrape-id", "metadata-credits")
 @pytest.mark.rule("scrape-answer")
+@pytest.mark.says(
+    "The XCom keys `scrape_id`, `credits_used`, `status_code`, and `warning` contain these values"
+)
 def test_documents_in_a_real_airflow(run_dag, sandbox, tmp_path):
     """The document is the return value, and its facts have their own keys; a mapped task writes its own file."""
     sandbox.control.set_page(f"{PAGE}two", markdown="Two.")
@@ -63,6 +66,7 @@ def test_documents_in_a_real_airflow(run_dag, sandbox, tmp_path):
     assert done.xcom["title.return_value"] == "Airship"
     assert done.xcom["scrape.scrape_id"] == document["metadata"]["scrapeId"]
     assert done.xcom["scrape.status_code"] == 200
+    assert "scrape.warning" in done.xcom
     assert done.xcom["scrape.credits_used"] == document["metadata"]["creditsUsed"]
     sent = sandbox.control.requests("/v2/scrape")[0]
     assert sent["body"].pop("origin").startswith("dag_")

@@ -32,6 +32,7 @@ def lines(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
+@pytest.mark.says("XCom then has `path`, `count`, `bytes`", "XCom has the file's path instead of the pages")
 def test_a_file_in_a_real_airflow(run_dag, tmp_path):
     """XCom and the outlet's event have the path, the counts, and the credits; a task after it reads the file."""
     done = run_dag(
@@ -66,6 +67,8 @@ def test_a_file_in_a_real_airflow(run_dag, tmp_path):
     assert value["id"]
     assert value["credits_used"] > 0
     assert done.xcom["search.path"] == str(path)
+    assert not {"web", "news"} & value.keys()
+    assert len(done.xcom["search.preview"]) == min(5, len(found))
     assert "Of airships." in found[0]["markdown"]
     assert done.run["rendered"]["search"]["save_to"] == str(path)
     sources, extra = done.xcom["reads.return_value"]
@@ -108,6 +111,7 @@ def test_no_credit_is_spent_on_results_that_cannot_be_written(here, output, word
 
 
 @pytest.mark.rule("document-screenshot", "document-media-expires")
+@pytest.mark.says("the log warns, and `keptMedia` of the item has the error")
 def test_media_is_kept(here, tmp_path, log):
     """The links of the results lead to the kept files; dead links are reported, and the task succeeds."""
     picture = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGD4DwABBAEAX+XDSwAAAABJRU5ErkJggg=="  # noqa: E501

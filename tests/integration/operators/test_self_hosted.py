@@ -110,6 +110,7 @@ def test_a_crawl_costs_nothing(own: SandboxServer) -> None:
     assert paths[0] == ("POST", "/v2/crawl")
 
 
+@pytest.mark.says("the log names what is missing")
 def test_a_batch_of_searches_says_so_once(own: SandboxServer, tmp_path: Path, log: Any) -> None:
     task = WebDataBatchSearchOperator(task_id="t", queries=["river", "lake"], save_to=f"{tmp_path}/a.jsonl")
     outcome = direct.run(task)
@@ -205,6 +206,7 @@ def test_a_job_on_a_server_that_may_bill_names_the_missing_model(
     assert "(WD-016)" in text
 
 
+@pytest.mark.says("The message names what is missing")
 def test_a_missing_model_is_named_beside_a_page_that_failed_by_itself(own: SandboxServer) -> None:
     urls = ["http://10.0.0.1/a", "https://river.example/", "https://lake.example/"]
     formats = [{"type": "json", "schema": SCHEMA}]
@@ -267,6 +269,7 @@ def test_pages_of_a_host_that_is_down_are_removed_by_age(
 
 
 @pytest.mark.rule("metadata-no-host")
+@pytest.mark.says("XCom `status_code` has the site's status")
 def test_a_scrape_of_a_host_that_may_not_resolve_says_so(own: SandboxServer, log: Any) -> None:
     scraped = direct.run(WebDataScrapeOperator(task_id="t", url="http://down.example/"))
     assert (scraped.state, scraped.xcom["status_code"]) == ("success", 404)

@@ -82,6 +82,7 @@ def this_day() -> date:
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.says("the task's XCom is the list of web results", "the log says `reported by webhook`")
 def test_each_step_runs(
     this_day: date, airflow: Airflow, sandbox: SandboxServer, inbox: InboxServer, tables: Path
 ) -> None:

@@ -118,6 +118,7 @@ def done(airflow: Airflow) -> Iterator[Done]:
 
 
 @pytest.mark.parametrize("name", ["defer", "poll"])
+@pytest.mark.says("XCom `monitor_id` has the id")
 def test_run_and_wait(done: Done, name: str) -> None:
     """The check is returned as it is in the end, with the pages; the ids are there before.
 

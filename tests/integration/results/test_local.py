@@ -149,6 +149,7 @@ def room_for(size):
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 
 
+@pytest.mark.says("The message has the path and the storage's reason")
 def test_a_full_disk_is_found_before_there_is_anything_to_write(tmp_path):
     path = f"{tmp_path}/x.jsonl"
     with room_for(1000), pytest.raises(StorageError) as error:

@@ -519,6 +519,7 @@ def test_a_table_that_does_not_fit_is_left_alone(
     before=drop,
 )  # fmt: skip
 @pytest.mark.parametrize("add_columns", [False, True])
+@pytest.mark.says("The message names all columns that do not fit", "one error has all that it lacks")
 def test_one_error_has_all_that_a_table_needs(
     database: Target, written: Written, columns: str, words: list[str], add_columns: bool
 ) -> None:
@@ -600,6 +601,7 @@ def test_jsonb_holds_json_that_it_would_reject(database: Target, written: Writte
 
 
 @both_drivers
+@pytest.mark.says("the error names the row by its key, and the reason")
 def test_a_row_that_the_database_rejects_is_named(database: Target, written: Written) -> None:
     """Also in the second part of a file."""
     database.query("CREATE TABLE pages (source_url text PRIMARY KEY, markdown varchar(600000))")

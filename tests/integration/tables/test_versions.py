@@ -273,6 +273,10 @@ def to_run(error: TableError) -> str:
 
 
 @each_way
+@pytest.mark.says(
+    "says which folder to copy, and has the statement that hands them over",
+    "the error has the statement to run",
+)
 def test_a_row_of_another_task_is_refused_until_it_is_renamed(database: Target, tmp_path: Path) -> None:
     load(Night(1).emit(page(1), page(2)).write(f"{tmp_path}/1.jsonl"))
     renamed = Night(2, source="shop/new's").emit(page(1, "new"), page(3)).write(f"{tmp_path}/2.jsonl")
@@ -287,6 +291,7 @@ def test_a_row_of_another_task_is_refused_until_it_is_renamed(database: Target, 
         ) as error:
             load(path, ti=ti, mode=mode) if mode == "upsert" else replace(path, ti)
         assert marks(database) == before
+    assert "copy its state (in its folder of changes, from " in error.value.text()
     database.query(to_run(error.value))
     load(renamed)
     assert {row[2] for row in marks(database).values()} == {"shop/new's"}

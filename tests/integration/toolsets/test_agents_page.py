@@ -74,12 +74,6 @@ def test_the_guarded_hook(airflow: Airflow, sandbox: Any) -> None:
     assert "read.sources" not in done.xcom
 
 
-def test_the_test_without_a_model(webdata_sandbox: Any) -> None:
-    names: dict[str, Any] = {}
-    exec(compile(snippet("def test_it_reads"), str(PAGE), "exec"), names)
-    names["test_it_reads"](webdata_sandbox)
-
-
 def test_the_tables_name_tools_and_arguments() -> None:
     table = {row[0].strip("`"): row for row in rows("The tools")}
     assert set(table) == set(TOOLS)

@@ -67,6 +67,7 @@ def toolset(sandbox: Any) -> WebDataToolset:
     return WebDataToolset(allowed_domains=["river.example"], max_credits=40)
 
 
+@pytest.mark.says("the log has a warning")
 def test_nothing_happens(obey: Any, sandbox: Any, toolset: Any, caplog: pytest.LogCaptureFixture) -> None:
     orders = [order for order, _ in TEMPTATIONS.values()]
     sandbox.control.set_page(

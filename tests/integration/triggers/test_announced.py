@@ -28,6 +28,7 @@ def announced(logs: list[Any]) -> list[str]:
     return [entry["event"] for entry in logs if entry["event"].startswith("Waiting for")]
 
 
+@pytest.mark.says("the task's log says what the task waits for")
 async def test_delivery(world: Any, tools: Any, logs: list[Any]) -> None:
     async with tools.waiting(WebDataWebhookTrigger(CONNECTION, key="k", job_id=JOB)):
         await until(lambda: announced(logs))

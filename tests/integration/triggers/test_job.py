@@ -144,6 +144,7 @@ async def test_a_delivery_that_a_self_hosted_server_does_not_repeat(
     assert (event["status"], event["via"]) == ("done", "polling")
 
 
+@pytest.mark.says("The message has the last state")
 async def test_a_timeout_names_the_last_state(service: Any, receiving: Any, tools: Any) -> None:
     service.set("crawl", JOB, "scraping", completed=3, total=9, creditsUsed=3)
     event = await tools.timed_out(trigger(reports=True))
@@ -341,6 +342,7 @@ async def test_an_outage_keeps_a_connection_that_cannot_be_read(
 
 
 @pytest.mark.parametrize("outage", ["from the start", "later"])
+@pytest.mark.says("the triggerer polls, and the log says why")
 async def test_while_the_inbox_is_silent_the_service_is_polled(
     service: Any, receiving: Any, tools: Any, logs: Any, monkeypatch: pytest.MonkeyPatch, outage: str
 ) -> None:

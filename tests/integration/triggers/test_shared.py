@@ -84,6 +84,22 @@ async def test_many_monitors_are_listed_and_only_changed_ones_are_polled(
         assert world.control.requests("/v2/monitor$", "GET"), "the list was read"
 
 
+async def test_a_list_that_a_gateway_cuts_ends_no_wait(
+    world: Any, tools: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It drops `offset`, so that each page is the first one."""
+    monitors = [world.monitor(webhook=False) for _ in range(poll_source.FEW + 2)]
+    page = {"success": True, "data": [{"id": f"m{number}"} for number in range(25)]}
+    world.control.add_fault("status", method="GET", path="/v2/monitor$", status=200, body=page, times=None)
+    async with tools.waiting(*(for_check(monitor, poll_interval=600.0) for monitor in monitors)) as tasks:
+        check = await asyncio.to_thread(world.run, monitors[4])
+        loop = asyncio.get_running_loop()
+        now = loop.time
+        monkeypatch.setattr(loop, "time", lambda: now() + 600.0)
+        assert (await tasks[4])["check_id"] == check
+    assert len(world.control.requests("/v2/monitor$", "GET")) >= 2
+
+
 async def test_waits_that_are_cancelled_leave_the_others(world: Any, tools: Any) -> None:
     async with tools.waiting(for_delivery("k1"), for_delivery("k1"), for_delivery("k2")) as tasks:
         tasks[0].cancel()

@@ -19,6 +19,7 @@ from sqlalchemy import create_engine
 
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox_server.storage.refusals import Refusal, counted_as
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG
 from tests.support.service import connection_text
@@ -44,6 +45,15 @@ CHEAP_DAGS = tuple(f"cheap{number}" for number in range(8))
 OTHER_DAG = "other_dag"
 """A DAG that spent credits with another connection."""
 FAILED_DAG = "failed_dag"
+SITE_DAG = "site_dag"
+"""A DAG with a task that failed for the same reason as one of the hidden DAG."""
+REFUSED = {
+    "message": "2 of 9 pages failed",
+    "code": "WD-033",
+    "fix": "Correct or omit the failed URLs",
+    "reasons": [{"url": "https://docs.example/a", "error": "Forbidden", "code": "403", "status": 403}],
+}
+"""The XCom of an attempt that a site refused."""
 FAILURE = {
     "message": "the inbox's tables are missing",
     "code": "WD-051",
@@ -109,12 +119,14 @@ class Pages:
     :param tokens: by role.
     :param password: of the user `admin`.
     :param deliver: stores a delivery, and returns its id.
+    :param refuse: counts a refused delivery of a connection.
     """
 
     client: httpx.Client
     tokens: dict[str, str]
     password: str
     deliver: Callable[..., int]
+    refuse: Callable[[str], None]
     sandbox: SandboxServer
     odd: OddService
 
@@ -231,6 +243,9 @@ def pages(
         store.add([new])
         return store.newest(None, DeliveryFilter(), 1)[0].id
 
+    def refuse(conn_id: str) -> None:
+        store.add_refusals({Refusal(counted_as(conn_id), "secret wrong", "203.0.113.9 via 10.0.0.2"): 1})
+
     with (folder / "errors.log").open("wb") as errors:
         process = warm.start(
             [str(SERVER)], env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors
@@ -245,7 +260,7 @@ def pages(
     server = json.loads(serving.removeprefix("SERVING "))
     with httpx.Client(base_url=server["url"], timeout=PATIENCE, trust_env=False) as client:
         password = json.loads((folder / "passwords.json").read_text())["admin"]
-        yield Pages(client, server["tokens"], password, deliver, sandbox, odd)
+        yield Pages(client, server["tokens"], password, deliver, refuse, sandbox, odd)
     odd.close()
     process.terminate()
     process.wait(PATIENCE)
@@ -454,6 +469,17 @@ def tasks_of(jobs: dict[str, str]) -> list[dict[str, Any]]:
             "rendered": ours,
             "xcoms": {"failure": FAILURE},
         },
+        *(
+            {
+                "dag_id": dag_id,
+                "task_id": task_id,
+                "operator": "WebDataCrawlOperator",
+                "state": "failed",
+                "rendered": ours,
+                "xcoms": {"failure": REFUSED, "credits": spent(credits, "in_vault")},
+            }
+            for dag_id, task_id, credits in ((SITE_DAG, "crawl", 5), (HIDDEN_DAG, "secret_site", 7))
+        ),
         *(
             {
                 "dag_id": dag_id,

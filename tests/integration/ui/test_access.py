@@ -117,7 +117,7 @@ def test_every_route(pages: Pages, ids: dict[str, Any], path: str) -> None:
 
 OF_SERVICE = (
     # Path, parameters, and a text that the service sent.
-    ("/inbox", {}, ">crawl.completed</a>"),
+    ("/inbox", {}, ">Crawl</a>"),
     ("/inbox.csv", {}, "hidden-job"),
     ("/inbox/delivery", {"id": "hidden delivery"}, SECRET),
     ("/inbox/body", {"id": "hidden delivery"}, SECRET),
@@ -150,7 +150,8 @@ OF_DAG = (
     ("/credits", {}, f">{HIDDEN_DAG}</a>"),
     ("/credits.csv", {}, HIDDEN_DAG),
     ("/credits.csv", {"by": "task"}, f"{HIDDEN_DAG},secret_declare"),
-    ("/inbox", {}, f">{HIDDEN_DAG}</a>"),
+    ("/inbox", {}, f">{HIDDEN_DAG}.secret_crawl</a>"),
+    ("/inbox.csv", {}, f"{HIDDEN_DAG},secret_crawl"),
     ("/inbox/delivery", {"id": "hidden delivery"}, f">{HIDDEN_DAG}.secret_crawl</a>"),
     ("/monitors/list", {"conn_id": CONN_ID}, f">{HIDDEN_DAG}.secret_crawl</a>"),
     ("/monitors/list", {"conn_id": CONN_ID}, f">{HIDDEN_DAG}.secret_declare</a>"),

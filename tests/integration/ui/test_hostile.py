@@ -36,6 +36,7 @@ PARAMETERS = {
     "/": ("conn_id", "days", "dag"),
     "/attention": ("days",),
     "/changes": ("days",),
+    "/card": (),
     "/credits": ("conn_id", "dag"),
     "/credits.csv": ("conn_id", "since", "until", "by"),
     "/inbox": ("conn_id", "event", "find", "since", "until", "started", "before", "id"),

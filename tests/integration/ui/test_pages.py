@@ -20,7 +20,7 @@ from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.ui import lookups
 from airflow_provider_webdata.ui.application import VIEWS
-from tests.integration.ui.auth_manager import HIDDEN_DAG
+from tests.integration.ui.auth_manager import HIDDEN_CONN_ID, HIDDEN_DAG
 from tests.integration.ui.conftest import (
     CONN_ID,
     COUNTED,
@@ -36,6 +36,7 @@ from tests.integration.ui.conftest import (
     PREFIX,
     SECRET,
     SHOWN,
+    SITE_DAG,
     Pages,
 )
 from tests.integration.ui.pages_server import SECONDS
@@ -68,14 +69,36 @@ def stat(text: str, name: str) -> str:
 
 
 def test_what_changed(pages: Pages, jobs: dict[str, str]) -> None:
-    """The newest checks that found changes, each with a link that opens it."""
+    """Fields of pages before and after, with a link to the check; and the newest counts of each task, with its file."""
     text = pages.get("/changes").text
-    assert text.count("<tr>\n") == 10
+    checks, _, tasks = text.partition('<th scope="col">File</th>')
+    assert checks.count("<tr>\n") == 10
     ids = f"monitor_id={jobs['pushed monitor']}&amp;check_id={jobs['pushed check']}"
-    row = text.partition(f'conn_id={CONN_ID}&amp;{ids}"')[2].partition("</tr>")[0]
-    assert f">{SECRET}</a>" in row
-    assert ">1 changed</span>" in row
-    assert "No monitors" in pages.get("/changes", "viewer").text
+    row = checks.partition(f'conn_id={CONN_ID}&amp;{ids}"')[2].partition("</tr>")[0]
+    cells = [re.sub(r"<[^>]*>", "", cell).strip() for cell in row.split("<td")[1:4]]
+    assert [cell.partition(">")[2] for cell in cells] == [
+        "text",
+        f"# After hidden: {SECRET}",
+        f"# After pushed: {SECRET}",
+    ]
+    for shown in (tasks, pages.get("/changes", "viewer").text):
+        assert ">shop.crawl</a>" in shown
+        assert re.findall(r'<td class="number">(\d*)</td>', shown) == ["2", "", ""]
+    assert pages.get("/changes", "guest").status_code == 403
+
+
+def test_the_card_on_home(pages: Pages, ids: dict[str, Any]) -> None:
+    """It has the first lines of both lists, of what the visitor may read, and opens them in Airflow."""
+    text = pages.get("/card").text
+    attention, _, changes = text.partition(">What changed</a>")
+    assert attention.count("<li>") == changes.count("<li>") + 1 == 4
+    assert re.search(r">\d+ more</a>", attention)
+    assert (
+        f'href="{PREFIX}/plugin/webdata{PREFIX}{UI_PATH}/monitors/monitor?conn_id={CONN_ID}&amp;' in changes
+    )
+    viewed = pages.get("/card", "viewer").text
+    assert SECRET not in viewed
+    assert f'href="{PREFIX}/dags/shop/runs/run/tasks/crawl/plugin/webdata_task">shop.crawl</a>' in viewed
 
 
 def test_credits(pages: Pages) -> None:
@@ -93,7 +116,7 @@ def test_credits(pages: Pages) -> None:
     assert stat(one, "Today") == "114"
     # The credits of their own DAGs, with any connection.
     viewed = pages.get("/credits", "viewer").text
-    assert stat(viewed, "Today") == "95"
+    assert stat(viewed, "Today") == "100"
     assert HIDDEN_DAG not in viewed
 
 
@@ -105,14 +128,17 @@ def test_credits_of_a_connection(pages: Pages) -> None:
     assert ">shop</a>" not in default
     choices = default.partition('aria-label="Connection">')[2].partition("</nav>")[0]
     assert 'aria-current="true">webdata_default</a>' in choices
-    assert stat(pages.get("/credits", conn_id="in_vault").text, "Today") == "40"
+    # Tasks name a connection that cannot be listed.
+    assert ">in_vault</a>" in choices
+    assert stat(pages.get("/credits", conn_id="in_vault").text, "Today") == "52"
+    assert 'aria-label="Connection"' not in pages.get("/credits", "viewer").text
     assert "/credits?conn_id=dead" in pages.get("/", conn_id="dead").text
 
 
 TODAY = datetime.now(timezone.utc).date().isoformat()
 SUMS = (
-    # Parameters, and the lines that contain the hidden DAG's 99 credits for an admin, and not for an op.
-    ({}, "payroll,99,1,0", None),
+    # Parameters, and the lines that contain the hidden DAG's credits for an admin, and not for an op.
+    ({}, "payroll,106,2,0", None),
     ({"by": "task"}, "payroll,secret_declare,99,1,0", None),
     ({"by": "day", "conn_id": CONN_ID}, ",114,13,0", ",15,12,0"),
     ({"by": "month", "conn_id": CONN_ID}, ",114,13,0", ",15,12,0"),
@@ -144,14 +170,12 @@ def test_the_interval_of_sums(pages: Pages) -> None:
 
 
 def attention(pages: Pages, role: str = "admin", **params: Any) -> dict[str, str]:
-    """Return the rows of what needs attention, without markup, by the thing's name."""
+    """Return the causes that need attention, without markup, by the name of each task or other thing."""
     text = pages.get("/attention", role, **params).text
-    rows = re.findall(
-        r"<tr>\s*(<td>.*?</td>\s*<td>.*?)</td>\s*<td>(.*?)</td>\s*<td>.*?</td>\s*</tr>", text, re.DOTALL
-    )
     return {
-        re.sub(r"<[^>]*>", "", what).split()[-1]: " ".join(re.sub(r"<[^>]*>", " ", what + why).split())
-        for what, why in rows
+        unescape(name): " ".join(unescape(re.sub(r"<[^>]*>", " ", row)).split())
+        for row in re.findall(r"<tr>\s*(<td>.*?)</tr>", text, re.DOTALL)
+        for name in re.findall(r"<li>\s*<a[^>]*>(.*?)</a>", row)
     }
 
 
@@ -163,18 +187,28 @@ def test_what_needs_attention(pages: Pages, ids: dict[str, Any]) -> None:
     # Its task is listed.
     pages.deliver({"type": "crawl.failed", "success": False, "id": "a rejected job"})
     rows = attention(pages)
-    assert rows[f"{FAILED_DAG}.crawl"].startswith("Rejected")
-    assert "1 condition of data quality failed" in rows[f"{FAILED_DAG}.crawl"]
-    assert "inbox&#39;s tables are missing Create the tables" in rows[f"{FAILED_DAG}.reported"]
+    assert rows[f"{FAILED_DAG}.crawl"].startswith("1 condition of data quality failed")
+    assert " Rejected " in rows[f"{FAILED_DAG}.crawl"]
+    assert rows[f"{FAILED_DAG}.reported"].startswith("the inbox's tables are missing Create the tables, then")
+    # The command to copy, and the task to clear.
+    assert re.search("WD-051 airflow webdata doctor .* Clear the task$", rows[f"{FAILED_DAG}.reported"])
     assert "1,234 of 1,300 searches were not started" in rows["shop.crawl"]
     assert f"{FAILED_DAG}.forgiven" not in rows
     assert f"{FAILED_DAG}.killed" not in rows, "it will be retried"
-    assert "or a page of it, failed" in rows["check"]
-    assert "extract failed" in rows["extraction"]
-    assert "job" not in rows
-    assert "secret_crawl" not in "".join(attention(pages, "viewer"))
-    assert "check" not in attention(pages, "viewer")
-    assert rows.keys() >= attention(pages, "viewer").keys() >= {f"{FAILED_DAG}.crawl"}
+    assert "or a page of it, failed" in rows["Open the check"]
+    assert "Extract failed" in rows["a failed extraction"]
+    assert "a rejected job" not in rows
+    viewed = attention(pages, "viewer")
+    assert "secret_crawl" not in "".join(viewed)
+    assert "Open the check" not in viewed
+    assert rows.keys() >= viewed.keys() >= {f"{FAILED_DAG}.crawl"}
+
+
+def test_a_row_counts_the_tasks_that_the_visitor_may_read(pages: Pages) -> None:
+    """Tasks of two DAGs failed for one reason; one of the DAGs is hidden."""
+    assert "2 tasks, 2 DAGs, 12 credits spent" in attention(pages)[f"{SITE_DAG}.crawl"]
+    assert attention(pages)[f"{SITE_DAG}.crawl"].startswith("HTTP 403 at docs.example 2 of 9 pages failed")
+    assert " Failed 5 credits spent " in attention(pages, "viewer")[f"{SITE_DAG}.crawl"]
 
 
 def test_a_check_history_that_cannot_be_read_is_not_empty(pages: Pages) -> None:
@@ -204,7 +238,7 @@ def test_a_check_history_that_cannot_be_read_is_not_empty(pages: Pages) -> None:
 def test_a_connection_that_does_not_answer_has_a_line(pages: Pages, ids: dict[str, Any]) -> None:
     """For those who may read it. Other connections have none."""
     rows = attention(pages)
-    assert rows["dead"].startswith("No answer connection dead The host is unreachable")
+    assert rows["dead"].startswith("Connection dead does not answer The host is unreachable")
     assert not {CONN_ID, "webdata_default"} & rows.keys()
     assert "dead" in attention(pages, "op")
     assert "dead" not in attention(pages, "viewer")
@@ -217,7 +251,7 @@ def test_a_later_success_ends_a_concern(pages: Pages) -> None:
     assert ".mended<" not in shown
     assert "the log" in recovered, "no reason was recorded"
     week = attention(pages, days=7)
-    assert "2 times" in pages.get("/attention", days=7).text
+    assert " 2 tasks, 1 DAG " in week[f"{FAILED_DAG}.mended"]
     assert f"{FAILED_DAG}.reported" in week
 
 
@@ -338,6 +372,40 @@ def test_pages_of_the_inbox(pages: Pages) -> None:
     assert len(pages.get("/inbox.csv", event="paged").text.splitlines()) == 121
 
 
+def test_a_row_of_the_inbox_is_a_job(pages: Pages, ids: dict[str, Any]) -> None:
+    """It has the events, the task, and what they woke."""
+    shop = {"metadata": {"dag_id": "shop", "task_id": "crawl"}}
+    for success in (True, False):
+        pages.deliver({"type": "crawl.page", "id": ids["crawl"], "success": success, **shop})
+    pages.deliver({"type": "crawl.completed", "id": ids["crawl"], "success": True, **shop})
+    text = pages.get("/inbox", find=ids["crawl"], dag_id="shop").text
+    [row] = [
+        " ".join(one.split()) for one in re.findall(r"<tr>\n<td><a class=\"row.*?</tr>", text, re.DOTALL)
+    ]
+    assert '>Crawl</a> <span class="badge success">Completed' in row
+    assert re.search(r"completed( × \d)?, page × 2 \(1 failed\)<", row)
+    assert f'{PREFIX}/dags/shop/tasks/crawl">shop.crawl</a>' in row
+    assert f'{PREFIX}/dags/shop/runs/run/tasks/crawl/plugin/webdata_task">its task</a>' in row
+
+
+def test_refused_deliveries(pages: Pages) -> None:
+    """They are on the first page of the inbox, and only for those who may read the connection."""
+    for conn_id in (CONN_ID, HIDDEN_CONN_ID):
+        pages.refuse(conn_id)
+    assert "Refused deliveries" not in pages.get("/inbox", role="viewer").text
+    for role, conn_ids in {"admin": [HIDDEN_CONN_ID, CONN_ID], "op": [CONN_ID]}.items():
+        text = pages.get("/inbox", role=role, find="a job whose webhook did not arrive").text
+        assert re.findall(r"<td>(\w+)</td>\n<td>with a wrong webhook secret", text) == conn_ids
+        attention = pages.get("/attention", role=role).text
+        assert re.findall(r">connection (\w+)</a>", attention) == conn_ids
+        assert "with a wrong webhook secret were refused</strong>" in attention
+        assert "If the service sent them" in attention
+    assert "203.0.113.9 via 10.0.0.2" in text
+    assert "enter its secret as &#34;Webhook secret&#34;" in text
+    assert f"airflow webdata doctor --conn-id {CONN_ID}" in pages.get("/inbox", find="none", **CONN).text
+    assert "Refused deliveries" not in pages.get("/inbox", before=10**15).text
+
+
 def test_an_open_row(pages: Pages, ids: dict[str, Any]) -> None:
     """It has the body, the task, and the other events of the job. A link to a delivery opens its row."""
     job_id = "opened-job"
@@ -406,8 +474,10 @@ def test_monitors(pages: Pages, ids: dict[str, Any]) -> None:
     assert "3 monitors</p>" in text
     monitor = pages.get("/monitors/monitor/part", **CONN, monitor_id=ids["monitor"]).text
     assert f"<h1><bdi>{escape(SHOWN)}</bdi> " in monitor
-    # A strip of checks, and beside it what the newest that found something found.
-    assert 'class="strip"' in monitor
+    whole = pages.get("/monitors/monitor", **CONN, monitor_id=ids["monitor"]).text
+    assert f"<title>{escape(SHOWN[:8])}" in whole
+    # What the newest check that found something found, then a strip of all.
+    assert monitor.index("monitors/check?") < monitor.index('class="strip"')
     assert ids["check"] in monitor
     assert "monitors/check?" in monitor
     first = re.findall(r'check_id=([^"&]+)', monitor)[0]

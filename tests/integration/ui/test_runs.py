@@ -23,11 +23,11 @@ from airflow_provider_webdata.airflow_db.tasks import (
     Happened,
     TaskName,
     past_xcoms,
-    runs_started_by,
     starters_of,
     waiting_dags,
 )
 from airflow_provider_webdata.airflow_db.troubled_tasks import troubled_tasks
+from airflow_provider_webdata.airflow_db.woken import runs_started, task_states
 from airflow_provider_webdata.states.credits import Credits, Entry
 from airflow_provider_webdata.states.task_record import Started, TaskRecord
 from airflow_provider_webdata.triggers.webhook import WebDataWebhookTrigger
@@ -187,8 +187,10 @@ def test_runs_that_an_event_of_the_inbox_started(database: None) -> None:
             event.created_dagruns = [run_of] if run_of else []
             session.add(event)
         session.commit()
-    assert runs_started_by(7, "c-1", received) == [("on_check", "run")]
-    assert runs_started_by(7, "c-2", received) == []
+    assert [run[:3] for run in runs_started(received, received, check_ids={"c-1"})] == [
+        ("on_check", "run", "queued")
+    ]
+    assert runs_started(received, received, check_ids={"c-2"}, delivery_ids={7}) == []
 
 
 def of_killed() -> tuple[TaskRecord, TaskRecord]:
@@ -297,5 +299,8 @@ def test_statements_on_postgresql(on_postgresql: None) -> None:
     assert starters_of(["job-1"], operator="WebDataAgentOperator") == {}
     assert starters_of(["check-1"], ("check_id",)) == {"check-1": TaskName("shop", "run", "other")}
     assert late_waits(["shop"]) == []
-    assert runs_started_by(1, "job-1", START) == []
+    assert runs_started(START, START, delivery_ids={1}, check_ids={"job-1"}) == []
+    assert task_states([TaskName("shop", "run", "other"), TaskName("shop", "run", "none")]) == {
+        TaskName("shop", "run", "other"): "running"
+    }
     assert waiting_dags() == set()

@@ -129,16 +129,20 @@ def test_pages_of_the_service(full: Full) -> None:
     """Each shows what the service and the tasks know; the credits of DAGs and of the team add up."""
     week = full.get("/attention", days=7)
     for text in (
-        "Rejected competitor_prices.scrape_prices",
-        "Incomplete docs_rag_refresh.crawl_docs",
+        "Rejected 36 credits spent competitor_prices.scrape_prices",
+        "5 of 41 pages failed",
+        "HTTP 403 at docs.lakehouse.example",
         "4 of 12 searches were not started",
         "WD-031",
         "after its deadline",
-        f"No answer connection {UNREACHABLE} The host is unreachable",
+        f"Connection {UNREACHABLE} does not answer The host is unreachable",
     ):
         assert text in week, week
     changed = full.get("/changes", days=7)
-    assert re.search(r"Competitor prices \d+ changed", changed), changed
+    assert re.search(
+        r"/house-blend Competitor prices \S+ \S+ UTC .*? price [\d.]+ [\d.]+ [+-][\d.]+%", changed
+    ), changed
+    assert re.search(r"docs_rag_refresh.crawl_docs and \d earlier runs", changed), changed
     credits = full.get("/credits", conn_id=CONNECTION_ID)
     for dag_id in DAG_IDS:
         assert re.search(rf"{dag_id} ↗ (\S+ ){{2}}{full.seeded['credits'][dag_id]:,.0f} ", credits), credits
@@ -150,7 +154,8 @@ def test_pages_of_the_service(full: Full) -> None:
     for name, monitor_id in full.service.monitors.items():
         assert name in monitors
         assert len(full.service.checks[name]) > 9
-        assert monitor_id in full.get(monitor_page(CONNECTION_ID, monitor_id))
+        page = full.get(monitor_page(CONNECTION_ID, monitor_id))
+        assert page.startswith(f"{name} · Web Data"), page
     # Its webhook names no task.
     assert "declared by docs_rag_refresh.declare_monitor" in monitors
     assert {"completed", "partial", "failed"} == {
@@ -165,9 +170,8 @@ def test_pages_of_the_service(full: Full) -> None:
 
 def test_pages_of_airflow(full: Full) -> None:
     """Each shows the rows of Airflow's tables and of the inbox."""
-    inbox = full.get("/inbox")
-    assert "crawl.failed" in inbox
-    assert "batch_scrape.page" in full.get("/inbox", event="batch_scrape.page")
+    assert "docs_rag_refresh.crawl_docs failed its task Failed" in full.get("/inbox")
+    assert re.search(r"Batch scrape .* page × \d", full.get("/inbox", event="batch_scrape.page"))
     # Which delivery is the newest depends on the time of day.
     link = full.link("/inbox", "inbox", "id", event="crawl.completed")
     row = full.get(link.replace("/inbox?", "/inbox/delivery?"))
@@ -250,12 +254,18 @@ def test_the_overview_begins_with_what_needs_attention(wide: Page) -> None:
     rejected = block.locator("tr", has_text="competitor_prices.scrape_prices").first
     expect(rejected).to_contain_text("Rejected")
     expect(rejected).to_contain_text("2 conditions of data quality failed")
-    link = rejected.get_by_role("link").get_attribute("href") or ""
+    link = rejected.get_by_role("link", name="competitor_prices").get_attribute("href") or ""
     assert re.fullmatch(r"/dags/competitor_prices/runs/[^/]+/tasks/scrape_prices/plugin/webdata_task", link)
     credits = page.locator("section[aria-labelledby=credits]")
-    credits.get_by_role("link", name="docs_rag_refresh", exact=True).click()
-    page.wait_for_url("**dag=docs_rag_refresh**")
-    wait_for_parts(page)
+    dag = credits.get_by_role("link", name="docs_rag_refresh", exact=True)
+    dag.scroll_into_view_if_needed()
+    place = top(dag)
+    dag.click()
+    expect(credits.get_by_role("heading", name="Tasks of docs_rag_refresh")).to_be_visible()
+    assert "dag=docs_rag_refresh" in page.url
+    assert top(dag) == place > 0
+    # The next step of who spends most.
+    expect(credits.locator(".command pre")).to_have_text(re.compile(r"credit_limit=\d+"))
     expect(block.get_by_role("link", name="7 days")).to_have_attribute("aria-current", "true")
     expect(credits.locator(".legend li")).to_have_text(["docs_rag_refresh"])
     with page.expect_download() as saved:
@@ -371,9 +381,9 @@ def test_with_the_service_down_the_overview_names_the_connection(wide: Page, ful
     """And shows what Airflow knows."""
     page = wide
     block = page.locator("section[aria-labelledby=attention]")
-    line = block.locator("tr", has_text=f"connection {CONNECTION_ID}")
+    line = block.locator("tr", has_text=f"Connection {CONNECTION_ID} does not")
     opened_page(page, f"{UI_PATH}/")
-    expect(block.locator("tr", has_text=f"connection {UNREACHABLE}")).to_be_visible()
+    expect(block.locator("tr", has_text=f"Connection {UNREACHABLE} does not")).to_be_visible()
     expect(line).to_have_count(0)
     full.sandbox.stop()
     try:

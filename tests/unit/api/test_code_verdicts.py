@@ -1,4 +1,4 @@
-"""Each error code that docs/service.md names has a class, whose verdict decides about retries."""
+"""Each error code that sandbox/docs/service.md names has a class, whose verdict decides about retries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.api.errors import CODE_CLASSES
 
-PAGE = Path(__file__).parents[3] / "docs" / "service.md"
+PAGE = Path(__file__).parents[3] / "sandbox" / "docs" / "service.md"
 NO_ANSWER = {
     "ALLOW_LOCAL_WEBHOOKS": "a setting of a server",
     "CRAWL_DENIAL": "in a job's errors, where robots.txt forbids a page",
@@ -41,7 +41,7 @@ def documented() -> set[str]:
 
 def test_each_documented_code_has_a_class_and_each_class_a_documented_code() -> None:
     assert documented() - CODE_CLASSES.keys() == set(), "add it to CODE_CLASSES"
-    assert CODE_CLASSES.keys() - documented() == set(), "describe it in docs/service.md"
+    assert CODE_CLASSES.keys() - documented() == set(), "describe it in sandbox/docs/service.md"
 
 
 def test_no_verdict_depends_on_the_status_of_a_page_code() -> None:

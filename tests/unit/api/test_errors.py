@@ -48,6 +48,7 @@ def test_a_problem_in_a_dag_authors_words(fields: dict[str, Any], words: list[st
     assert "4711" not in text
 
 
+@pytest.mark.says("The message lists every invalid field with its rule and value")
 def test_all_problems_are_reported_together() -> None:
     with pytest.raises(ValidationError) as caught:
         models.SearchRequest.model_validate({"limit": 0, "country": "usa"})

@@ -340,7 +340,7 @@ PHRASES = [
 @pytest.mark.rule("schedule-phrases")
 @pytest.mark.parametrize(("text", "cron", "own_time"), PHRASES)
 def test_documented_cron_of_a_phrase(text, cron, own_time):
-    """The table of docs/service.md#schedule-phrases."""
+    """The table of sandbox/docs/service.md#schedule-phrases."""
     assert read_phrase(text) == Phrase(cron, own_time)
 
 

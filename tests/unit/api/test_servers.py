@@ -159,6 +159,9 @@ KINDS: tuple[Kind | None, ...] = ("hosted", "gateway", None, "self-hosted")
         (endpoints.SCRAPE, {}, 500, UNKNOWN_ERROR, [], ""),
         (endpoints.SCRAPE, {"formats": ["summary"]}, 500, {"code": "SCRAPE_SSL_ERROR", "error": "expired"}, [], ""),
         (endpoints.GET_SCRAPE, {}, 404, {"error": "Job not found."}, ["self-hosted"], "it keeps no scrapes"),
+        (endpoints.GET_MONITOR, {}, 404, {"error": "Not found"}, KINDS, "it has no monitors"),
+        (endpoints.GET_MONITOR, {}, 404, {"error": "Monitor not found"}, [], ""),
+        (endpoints.CRAWL_STATUS, {}, 404, {"error": "Not found"}, [], ""),
         (endpoints.FIND_TOOLS, FIND, 400, NO_KEY, KINDS, "it has no data providers"),
         (endpoints.CRAWL_PARAMS_PREVIEW, PROMPT, 400, NO_PROMPT, ["self-hosted"], r"language model.* \(prompt\)"),
         (endpoints.START_CRAWL, PROMPT, 400, {**NO_PROMPT, "code": "BAD_REQUEST"}, [], ""),
@@ -181,6 +184,8 @@ def test_what_may_be_a_passing_failure() -> None:
     page = b"<html>500 Internal Server Error</html>"
     assert type(refusal("self-hosted", endpoints.SCRAPE, 500, page, {"formats": ["summary"]})) is ServerError
     assert type(refusal("self-hosted", endpoints.LIST_MONITORS, 503, page, {})) is ServerError
+    assert type(refusal("gateway", endpoints.GET_MONITOR, 404, b"", {})) is ServerError
+    assert type(refusal("self-hosted", endpoints.GET_MONITOR, 404, b"", {})) is UnsupportedError
     no_key = {"error": "API key is missing"}
     assert type(refusal("self-hosted", endpoints.SCRAPE, 401, no_key, {})) is AuthenticationError
     body = {"code": "UNKNOWN_ERROR", "error": "x"}

@@ -94,6 +94,7 @@ def test_sets_have_the_same_order_in_each_attempt() -> None:
     assert checked_extra_body(task, "a call") == {"tags": sorted(names)}
 
 
+@pytest.mark.says("the message names the task that returned it")
 def test_a_required_argument_that_is_none_names_its_source(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AIRFLOW_CONN_WEBDATA_DEFAULT", connection_text("http://127.0.0.1:9", retry_budget=0))
     with DAG("d", schedule=None):

@@ -1,4 +1,4 @@
-"""Rules come from docs/service.md, and claims from the source of the tests."""
+"""Rules come from sandbox/docs/service.md, and claims from the source of the tests."""
 
 from __future__ import annotations
 
@@ -58,14 +58,16 @@ def test_marks_are_read_wherever_they_stand(claimed: dict[str, list[page.Claim]]
 def test_the_page_has_the_sections_that_have_rules(claimed: dict[str, list[page.Claim]]) -> None:
     text = page.page(page.sections(SERVICE), claimed)
     assert re.findall(r"^#+ .*", text, re.M) == ["# Coverage", "## Search", "### Domains"]
-    row = "| [search-domains](../docs/service.md#search-domains) | tests/unit/test_it.py: `test_one` |"
+    row = (
+        "| [search-domains](../sandbox/docs/service.md#search-domains) | tests/unit/test_it.py: `test_one` |"
+    )
     assert f"{row} sandbox/tests/test_emulator.py: `test_domains` |" in text
 
 
 @pytest.mark.parametrize(
     ("service", "problem"),
     [
-        (SERVICE, "test_one claims search-limit, which is not a rule of docs/service.md"),
+        (SERVICE, "test_one claims search-limit, which is not a rule of sandbox/docs/service.md"),
         (SERVICE + '- <a id="team-queue"></a>', "no test covers team-queue"),
         (SERVICE + '- <a id="search-query"></a>', "two anchors are named search-query"),
         (SERVICE + '- <a id="team"></a>', "two anchors are named team"),
@@ -84,6 +86,6 @@ def test_citations_that_lead_nowhere_are_named(tmp_path: Path, monkeypatch: pyte
     (tmp_path / "docs" / "a.md").write_text(text)
     monkeypatch.setattr(page, "ROOT", tmp_path)
     assert list(page.dead_citations({"search"})) == [
-        "docs/a.md:1: docs/service.md has no #gone",
-        "docs/a.md:1: docs/service.md has no #lost",
+        "docs/a.md:1: sandbox/docs/service.md has no #gone",
+        "docs/a.md:1: sandbox/docs/service.md has no #lost",
     ]

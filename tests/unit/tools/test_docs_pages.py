@@ -18,8 +18,9 @@ Words.
 ## Start
 
 - [First](first.md): what it is
+    - [Below](below.md): part of it
 
-## Reference
+## References
 
 Generated.
 """
@@ -34,7 +35,8 @@ def test_the_list_of_all_pages_makes_the_sidebar() -> None:
     assert "- [Hook](reference/hook.md)" in contents
     assert "toctree" not in contents
     assert "```{toctree}\n:hidden:\n:caption: Start\n\nFirst <first>\n```" in toctrees
-    assert ":caption: Reference\n\nHook <reference/hook>\n```" in toctrees
+    assert ":caption: References\n\nHook <reference/hook>\n```" in toctrees
+    assert pages.nested(contents) == {"first.md": [("Below", "below")]}
 
 
 def test_the_front_page_has_cards_after_its_introduction() -> None:
@@ -54,20 +56,20 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "README.md": (
             "# Read me\n\n![p](docs/images/p.svg) [w](docs/waiting.md#waiting)\n\n## More\n\n[i](docs/index.md)\n"
         ),
-        "CONTRIBUTING.md": "# How\n\n[rules](docs/service.md#ids), [top](README.md)\n",
+        "CONTRIBUTING.md": "# How\n\n[rules](sandbox/docs/service.md#ids), [top](README.md)\n",
         "docs/index.md": "# Index\n\n## Cookbook\n\n- [One](cookbook/one.md)\n- [All](cookbook/README.md)\n",
         "docs/ui.md": (
             '# Pages\n\n<picture>\n  <source media="(prefers-color-scheme: dark)" srcset="images/p-dark.png">\n'
             '  <img alt="A page" src="images/p.png">\n</picture>\n'
         ),
-        "docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
+        "sandbox/docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
         "docs/contributing/README.md": "# Contributing\n\n- [Tests](tests.md): helpers\n",
         "docs/contributing/tests.md": "# Tests\n",
         "docs/cookbook/README.md": "# Cookbook\n",
         "docs/cookbook/one.md": "# One\n",
         "docs/cookbook/two.md": "# Two\n",
         "docs/operators/README.md": "# Operators\n",
-        "docs/search.md": "# Searching\n\n[rules](service.md)\n",
+        "docs/search.md": "# Searching\n\n[rules](../sandbox/docs/service.md)\n",
         "docs/waiting.md": (
             "# Waiting\n\n[`dag.py`](../example_dags/dag.py) [how](../CONTRIBUTING.md#how) "
             "[operators](operators/README.md) [folder](operators) [steps](steps) [gone](gone.md)\n\n"

@@ -118,7 +118,7 @@ def test_types_limits_and_rules(page: str, argument: str, kind: str, rule: str |
 
 
 def test_a_model_that_nothing_is_said_of_is_named() -> None:
-    with pytest.raises(LookupError, match=r"NewRequest: add its rule or section of docs/service\.md"):
+    with pytest.raises(LookupError, match=r"NewRequest: add its rule or section of sandbox/docs/service\.md"):
         rule_of_model("NewRequest")
 
 

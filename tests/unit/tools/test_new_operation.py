@@ -55,7 +55,7 @@ def run(tree: Path, *arguments: str) -> str:
 def test_a_skeleton_passes_its_tests(tree: Path) -> None:
     """The rules for all operations cover it without a change to their tests."""
     listed = run(tree, "tools.new_operation", "page_rank", SUMMARY, "--path", "/v2/pages/rank").split()
-    assert {f"{PACKAGE}/operators/page_rank.py", "docs/service.md"} <= {*listed}
+    assert {f"{PACKAGE}/operators/page_rank.py", "sandbox/docs/service.md"} <= {*listed}
     selected = "page_rank or pages.rank or PageRank or contract"
     assert " passed" in run(tree, "pytest", "-q", "-p", "no:cacheprovider", "-k", selected, *TESTS)
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import re
 from functools import cache
 from pathlib import Path
 
 import pytest
 
+from airflow_provider_webdata.api.models import MonitorCheckPage
 from airflow_provider_webdata.cli import get_commands
 from airflow_provider_webdata.common import xcom_keys
 from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.get_provider_info import get_provider_info
+from airflow_provider_webdata.hooks.webdata import WebDataHook
 from tests.support.snippets import ROOT
 from tools import reference_pages
 from tools.docs_site.subjects import OPTIONS, DescriptionError, subjects
@@ -61,6 +64,22 @@ def test_the_reference_has_every_trigger_option_setting_and_command() -> None:
     for command in get_commands()[0].subcommands:
         assert f"## `airflow webdata {command.name}" in commands
     assert "| `--rate-limit CLASS=N` |" in commands
+
+
+def test_the_result_of_each_method_is_described() -> None:
+    text = pages()["reference/results.md"]
+    for name, method in inspect.getmembers(WebDataHook, inspect.isfunction):
+        returned = re.findall(r"models\.(\w+)", str(inspect.signature(method).return_annotation))
+        for cls in () if name.startswith("_") else returned:
+            assert f"\n## {cls}\n" in text, name
+    assert ROW.findall(section("reference/results.md", "MonitorCheckPage")) == [
+        *MonitorCheckPage.model_fields
+    ]
+    # Attributes of a base are listed there.
+    assert "Has the attributes of [PageContent](#pagecontent) too." in section(
+        "reference/results.md", "WebResult"
+    )
+    assert "`markdown`" in section("reference/results.md", "PageContent")
 
 
 def test_required_and_common_arguments_are_outside_the_fold() -> None:

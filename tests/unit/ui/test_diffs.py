@@ -32,7 +32,7 @@ COLOURED = [
 ]
 ODD_TREE = {"files": [{"chunks": [{"changes": [7, {"type": 7}]}]}, 7]}
 MAP = {"price": {"previous": 8, "current": 9}, "name": {"previous": None, "current": "A"}}
-SIDE_BY_SIDE = [Value("price", "8", "9"), Value("name", "null", "A")]
+SIDE_BY_SIDE = [Value("price", "8", "9", "+1 (+12.5%)"), Value("name", "null", "A", "")]
 
 
 @pytest.mark.parametrize(
@@ -83,8 +83,8 @@ def test_lines_stand_side_by_side_with_changed_words_marked() -> None:
     lines = [
         "@@ -1 +1 @@",
         " # Plans",
-        "-Basic 8 EUR",
-        "+Basic 9 EUR",
+        "-Basic 8.50 EUR",
+        "+Basic 8.05 EUR",
         "+More",
         " ",
         "-Gone",
@@ -104,7 +104,7 @@ def test_lines_stand_side_by_side_with_changed_words_marked() -> None:
     assert [(row.kind, text(row.before), text(row.after)) for row in rows] == [
         ("place", "@@ -1 +1 @@", "@@ -1 +1 @@"),
         ("same", "# Plans", "# Plans"),
-        ("changed", "Basic [8] EUR", "Basic [9] EUR"),
+        ("changed", "Basic [8.50] EUR", "Basic [8.05] EUR"),
         ("changed", None, "[More]"),
         ("same", "", ""),
         ("changed", "[Gone]", "[9 EUR]"),
@@ -129,6 +129,30 @@ def test_many_lines_of_distinct_words_exhaust_the_budget() -> None:
     lines = [Line("removed", "-" + "a".join(signs)), Line("added", "+" + "b".join(signs)), Line("same", " ")]
     rows = [*side_by_side(lines * 1_000, WordBudget())]
     assert 100 < sum(len(row.before or ()) > 1 for row in rows) < 500
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "change"),
+    [
+        (10, 12.5, "+2.5 (+25.0%)"),
+        (0.1, 0.3, "+0.2 (+200.0%)"),
+        (0, 3, "+3"),
+        ("$12.50", "$10.00", "-2.50 (-20.0%)"),
+        ("1,299.00 EUR", "999.00 EUR", "-300.00 (-23.1%)"),
+        ("$5", "EUR 5", ""),
+        # Decimals or thousands?
+        ("1.299 EUR", "999 EUR", ""),
+        ("2 for 5 EUR", "2 for 6 EUR", ""),
+        (True, False, ""),
+        (10**400, 1, ""),
+        ("x", "y", ""),
+    ],
+)
+def test_the_difference_of_two_values(before: Any, after: Any, change: str) -> None:
+    page = MonitorCheckPage(
+        url="https://a.example/", diff={"json": {"p": {"previous": before, "current": after}}}
+    )
+    assert values_of(page)[0].change == change
 
 
 def test_numbers_of_a_check() -> None:

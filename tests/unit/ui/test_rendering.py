@@ -69,12 +69,12 @@ def test_without_a_connection_the_inbox_leads_to_one(
     is_list_incomplete: bool, shown: str, hidden: str
 ) -> None:
     """And not to the field of a connection that is missing. If a secrets backend is down, there may be one."""
-    names = ("conn_id", "event", "find", "since", "until", "started")
+    names = ("conn_id", "dag_id", "event", "find", "since", "until", "started")
     flags = dict.fromkeys(("is_any_hidden", "is_filtered", "are_any_started"), False)
     flags["is_list_incomplete"] = is_list_incomplete
     missing = dict.fromkeys(("since", "until", "following", "first", "opened"))
-    texts = dict.fromkeys(("root", "airflow", "version", "title", "csv"), "")
-    lists: dict[str, Any] = {"conn_ids": [], "deliveries": [], "given": dict.fromkeys(names, "")}
+    texts = dict.fromkeys(("root", "airflow", "version", "title", "csv", "refused_step"), "")
+    lists: dict[str, Any] = {"conn_ids": [], "rows": [], "refused": [], "given": dict.fromkeys(names, "")}
     page = _ENVIRONMENT.get_template("inbox.html").render(
         path="/inbox", most_exported=1, **flags, **missing, **texts, **lists
     )

@@ -17,7 +17,8 @@ RIGHT = {SECRET_HEADER: SECRET}
 
 
 def counted(served: ServedInbox, conn_id: str) -> dict[str, int]:
-    return {reason: count for reason, (count, _) in served.inbox.store.refusals(conn_id).items()}
+    found = served.inbox.store.refusals([conn_id])
+    return {one.reason: one.number for one in found if not one.is_before_accepted}
 
 
 @pytest.mark.parametrize(

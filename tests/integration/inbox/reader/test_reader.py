@@ -194,6 +194,7 @@ CASES = [*((case, "sync") for case in FAILURES), ("database down", "async"), ("h
 
 
 @each_row("case, kind", CASES)
+@pytest.mark.says("The message has the inbox's own error")
 def test_failures(serve: Serve, case: str, kind: str) -> None:
     step, error, words = FAILURES[case]
     for call in (lambda reader: reader.feed(), lambda reader: reader.search(keys=["k"])):

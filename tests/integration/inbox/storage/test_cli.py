@@ -15,6 +15,7 @@ from sqlalchemy import Engine, create_engine
 from airflow_provider_webdata.airflow_db.errors import TablesMissingError
 from airflow_provider_webdata.inbox_server.storage.errors import OptionError
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
+from airflow_provider_webdata.inbox_server.storage.refusals import Refusal
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
 from airflow_provider_webdata.inbox_server.storage.tables import metadata
 from tests.support.warm import Warm, airflow_environ
@@ -143,6 +144,36 @@ def test_list(terminal: Terminal) -> None:
     assert "key: null" in rows
     assert nothing == "No deliveries match\n"
     assert wrong == ("--limit must be 1 or more (given: 0)", "")
+
+
+def test_dag_and_task(terminal: Terminal) -> None:
+    """Those that a delivery names are in every format, and lead to it."""
+    body = {"type": "crawl.completed", "id": "job-3", "metadata": {"dag_id": "shop", "task_id": "read"}}
+    terminal.store.add([NewDelivery.from_body("prod", None, json.dumps(body).encode(), NOW)])
+    rows, table, plain, one, none, wrong = terminal.run(
+        "list --dag-id shop -o json",
+        "list --dag-id shop",
+        f"list --since {NOW.isoformat()} -o plain",
+        "show 5 -o json",
+        "list --dag-id another",
+        "list --since yesterdays",
+    )
+    [row] = json.loads(rows[1])
+    assert [row[name] for name in ("id", "dag_id", "task_id")] == [5, "shop", "read"]
+    assert "shop.read" in table[1]
+    assert [line.split()[0] for line in plain[1].splitlines()[1:]] == ["5", "4"]
+    assert json.loads(one[1])["dag_id"] == "shop"
+    assert none[1] == "No deliveries match\n"
+    assert wrong[0].startswith("--since must be a date or time")
+
+
+def test_refused_deliveries_follow_the_list(terminal: Terminal) -> None:
+    terminal.store.add_refusals({Refusal("PROD", "secret wrong", "203.0.113.9"): 2})
+    refused = "Refused: 2 deliveries to prod with a wrong webhook secret, from 203.0.113.9; the last one at "
+    everything, its_own, others = terminal.run("list", "list -o json --conn-id prod", "list --conn-id test")
+    assert refused in everything[1]
+    assert f"]\n{refused}" in its_own[1]
+    assert "Refused" not in others[1]
 
 
 def test_the_list_fits_80_columns(terminal: Terminal) -> None:

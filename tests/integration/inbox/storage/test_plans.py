@@ -21,8 +21,8 @@ ROWS = 20_000
 BASE = 1_700_000_000_000_000
 LATE = datetime.fromtimestamp(BASE / 10**6, timezone.utc) + timedelta(seconds=ROWS - 100)
 
-KEY, JOB, MONITOR, PAGE, EVENT, FEED = (
-    "correlation_key", "job_id", "monitor_id", "page_hash", "event", "conn_id_position",
+KEY, JOB, MONITOR, DAG, PAGE, EVENT, FEED = (
+    "correlation_key", "job_id", "monitor_id", "dag_id", "page_hash", "event", "conn_id_position",
 )  # fmt: skip
 NEAR_THE_END = BASE + (ROWS - 300) * 10**6
 SEARCHES: list[tuple[str, DeliveryFilter, set[str]]] = [
@@ -32,6 +32,9 @@ SEARCHES: list[tuple[str, DeliveryFilter, set[str]]] = [
     ("job", DeliveryFilter(job_ids=("job-7",)), {JOB}),
     ("unknown job", DeliveryFilter(job_ids=("none",)), {JOB}),
     ("monitor", DeliveryFilter(monitor_ids=("monitor-7",)), {MONITOR}),
+    ("DAG", DeliveryFilter(dag_ids=("dag-7",)), {DAG}),
+    ("unknown DAG", DeliveryFilter(dag_ids=("none",)), {DAG}),
+    ("DAG and event", DeliveryFilter(dag_ids=("dag-7",), events=("monitor.page",)), {DAG}),
     ("page", DeliveryFilter(page_urls=("https://a.example/7",)), {PAGE}),
     ("unknown page", DeliveryFilter(page_urls=("https://a.example/none",)), {PAGE}),
     ("since, monitor", DeliveryFilter(monitor_ids=("monitor-7",), received_after=LATE), {MONITOR}),

@@ -24,6 +24,7 @@ INDEXES = {
     "correlation_key": ["conn_id", "correlation_key", "position"],
     "job_id": ["conn_id", "job_id", "position"],
     "monitor_id": ["conn_id", "monitor_id", "position"],
+    "dag_id": ["conn_id", "dag_id", "position"],
     "page_hash": ["conn_id", "page_hash", "position"],
     "event": ["conn_id", "name", "operation", "position"],
     "received_at": ["received_at"],
@@ -61,6 +62,7 @@ def upgrade() -> None:
         sa.Column("monitor_id", text(200)),
         sa.Column("monitor_name", text(256)),
         sa.Column("dag_id", text(250)),
+        sa.Column("task_id", text(250)),
         sa.Column("is_meaningful", sa.Boolean()),
         sa.Column("facts", sa.LargeBinary().with_variant(mysql.LONGBLOB(), "mysql")),
         sa.Column("page_hash", sa.BigInteger()),
@@ -96,10 +98,11 @@ def upgrade() -> None:
         REFUSAL,
         sa.Column("conn_id", text(250), nullable=False),
         sa.Column("reason", text(20), nullable=False),
+        sa.Column("sender", text(100), nullable=False),
         sa.Column("refused", sa.BigInteger(), nullable=False),
         sa.Column("since", moment(), nullable=False),
         sa.Column("refused_at", moment(), nullable=False),
-        sa.PrimaryKeyConstraint("conn_id", "reason", name=f"{REFUSAL}_pkey"),
+        sa.PrimaryKeyConstraint("conn_id", "reason", "sender", name=f"{REFUSAL}_pkey"),
         schema=metadata.schema,
     )
     op.create_table(
