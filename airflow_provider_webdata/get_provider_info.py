@@ -132,7 +132,13 @@ def get_provider_info() -> dict[str, Any]:
                     # The port stays visible: Airflow 3.3.1 and 3.3.2 refuse to test a connection without one.
                     "hidden-fields": ["login", "schema"],
                     "relabeling": {"host": "Base URL", "password": "API Key"},
-                    "placeholders": {"host": HOSTED_URL, "extra": "{}"},
+                    # The form shows no other help for these fields.
+                    "placeholders": {
+                        "host": f"{HOSTED_URL}, or with a port: http://localhost:3002",
+                        "password": "Key of the service; empty for a server without keys",
+                        "port": "That of Base URL, else 443 (http: 80). Test needs it",
+                        "extra": "{}",
+                    },
                 },
             }
         ],
@@ -231,6 +237,18 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "which bills nothing. Default: hosted for the hosted service; calls to any other address count as billed.",
             "schema": {"type": ["string", "null"], "enum": ["hosted", "gateway", "self-hosted"]},
         },
+        "webhook_url": {
+            "label": "Webhook URL",
+            "description": "Public https address at which the service reaches this Airflow, without credentials. Plain "
+            "http only for a loopback address or a self-hosted server. Default: none, tasks poll.",
+            "schema": text,
+        },
+        "webhook_secret": {
+            "label": "Webhook secret",
+            "description": "The service returns it in a header of each delivery, which authenticates the delivery. At "
+            "least 16 random characters.",
+            "schema": secret,
+        },
         "timeout": {
             "label": "Timeout (seconds)",
             "description": "For connecting and sending, and the minimum for reading. Reading always waits longer than "
@@ -299,18 +317,6 @@ def _connection_fields() -> dict[str, dict[str, Any]]:
             "description": "Non-public hosts from which media may be downloaded, separated by commas. Default: the "
             "service's own host only.",
             "schema": text,
-        },
-        "webhook_url": {
-            "label": "Webhook URL",
-            "description": "Public https address at which the service reaches this Airflow, without credentials. Plain "
-            "http only for a loopback address or a self-hosted server. Default: none, tasks poll.",
-            "schema": text,
-        },
-        "webhook_secret": {
-            "label": "Webhook secret",
-            "description": "The service returns it in a header of each delivery, which authenticates the delivery. At "
-            "least 16 random characters.",
-            "schema": secret,
         },
         "previous_webhook_secret": {
             "label": "Previous webhook secret",

@@ -125,7 +125,7 @@ def credits_of(
         used_by = by_day.get(day, {})
         parts = [used_by.get(name, 0) for name in names]
         parts += [sum(used_by.get(name, 0) for name in others)] if others else []
-        columns.append(ChartColumn(f"{day.day} {day:%b}", parts or [0]))
+        columns.append(ChartColumn(day.isoformat(), parts or [0]))
     return Credits(total, dags, names + ([_OTHERS] if others else []), columns)
 
 

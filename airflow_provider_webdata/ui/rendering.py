@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from datetime import datetime, timedelta, timezone
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -38,6 +39,8 @@ HEADERS = {
 """Response headers of every page. They forbid third-party content and caching."""
 
 _MAX_VALUE = 2000
+# Characters that change the direction of the text after them, also of ours: `<bdi>` ends at the last of them.
+_DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def render(template: str, request: Request, *, status: int = 200, **values: Any) -> HTMLResponse:
@@ -49,6 +52,7 @@ def render(template: str, request: Request, *, status: int = 200, **values: Any)
         path=request.url.path.removeprefix(root),
         query=request.query_params,
         version=__version__,
+        status=status,
         **values,
     )
     return HTMLResponse(text, status, headers=HEADERS)
@@ -226,7 +230,7 @@ def _tree(value: Any, address: str, at: str, start: int, shown: Mapping[str, int
 def _text(value: str, address: str, at: str, *, whole: bool) -> Markup:
     value = without_secrets(value)
     if len(value) > _MAX_VALUE:
-        shown = Markup("<pre>{}</pre>").format(value if whole else value[:_MAX_VALUE])
+        shown = Markup("<pre>{}</pre>").format(_DIRECTIONS.sub("", value if whole else value[:_MAX_VALUE]))
         return Markup("<details{}><summary>{}… ({} characters)</summary>{}{}</details>").format(
             Markup(" open") if whole else "",
             isolated(value[:80]),
@@ -258,10 +262,10 @@ def _below(at: str, index: int) -> str:
 
 
 def _cut(value: Any, longest: int = _MAX_VALUE) -> Any:
-    """Mask the secrets in a text's URLs, and truncate long text, but change no markup."""
+    """Mask the secrets in a text's URLs, drop marks that turn the text after them, and truncate; change no markup."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    text = without_secrets(value)
+    text = _DIRECTIONS.sub("", without_secrets(value))
     return f"{text[:longest]}…" if len(text) > longest else text
 
 

@@ -223,6 +223,12 @@ class TaskSummary:
         )
 
     @property
+    def is_explained(self) -> bool:
+        """Whether the last attempt failed and recorded the reason."""
+        found = self.failure
+        return found is not None and found.message != _NO_REASON
+
+    @property
     def rejected(self) -> Rejected | None:
         """The results that the task rejected; None if it did not fail for this reason."""
         if self.state != "failed" or not isinstance(found := self.fact(QUALITY_REJECTED), dict):

@@ -184,7 +184,7 @@ def main() -> None:
     state = Path(order["state"])
     service = live(state, now, order.get("webhook_url", ""), order.get("webhook_secret", ""))
     written = seed(order["conn_id"], now, service, int(order.get("many") or 0))
-    spend(state, written.used)
+    spend(state, written.elsewhere)
     print(f"{written.tasks} tasks, {written.deliveries} deliveries, {written.used:g} credits")
 
 

@@ -53,6 +53,23 @@ class Check:
     status: str
     summary: dict[str, int]
     credits: float
+    pages: list[tuple[str, str]] = field(default_factory=list)
+    """URL and status of each page that is not the same."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A job of the last day, as the rows of the task that waited for it need it.
+
+    :param ended: None: it still runs.
+    """
+
+    kind: str
+    id: str
+    started: float
+    ended: float | None
+    pages: int
+    credits: float
 
 
 @dataclass(frozen=True)
@@ -61,12 +78,12 @@ class Service:
 
     :param monitors: ids by name.
     :param checks: by the monitor's name, oldest first.
-    :param jobs: `kind` and `id` by role; see `_Days`.
+    :param jobs: by role; see `_Days`.
     """
 
     monitors: dict[str, str] = field(default_factory=dict)
     checks: dict[str, list[Check]] = field(default_factory=dict)
-    jobs: dict[str, tuple[str, str]] = field(default_factory=dict)
+    jobs: dict[str, Job] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the same as JSON."""
@@ -76,7 +93,7 @@ class Service:
     def of(cls, stored: dict[str, Any]) -> Service:
         """Return what `as_dict` returned."""
         checks = {name: [Check(**one) for one in found] for name, found in stored["checks"].items()}
-        jobs = {role: (kind, job_id) for role, (kind, job_id) in stored["jobs"].items()}
+        jobs = {role: Job(**one) for role, one in stored["jobs"].items()}
         return cls(stored["monitors"], checks, jobs)
 
 
@@ -95,9 +112,17 @@ def live(state: Path, now: datetime, webhook_url: str = "", webhook_secret: str 
             base_url=sandbox.url, headers={"Authorization": f"Bearer {sandbox.api_key}"}, timeout=PATIENCE
         ) as client,
     ):
-        service = _Days(sandbox.control, client, start, now.timestamp()).live()
+        days = _Days(sandbox.control, client, start, now.timestamp())
+        service = days.live()
         if webhook_url:
             _report(client, service, webhook_url, webhook_secret)
+    with closing(Store(str(state))) as store:
+        for role, (kind, job_id) in days.begun.items():
+            service.jobs[role] = _job(kind, store.get(kind, job_id) or {})
+        for checks in service.checks.values():
+            for check in checks:
+                results = store.list("result", parent=check.id)
+                check.pages[:] = [(one["url"], one["status"]) for one in results if one["status"] != "same"]
     return service
 
 
@@ -105,19 +130,22 @@ def spend(state: Path, credits: float) -> None:
     """Let the team spend more credits, as DAGs and others did by calls that no sandbox received."""
     with closing(Store(str(state))) as store:
         found = store.get("meta", "credits") or {}
-        found["used"] = found.get("used", 0) + round(credits)
         found["remaining"] -= round(credits)
         store.put("meta", "credits", found)
 
 
 class _Days:
-    """Sixteen days of a sandbox."""
+    """Sixteen days of a sandbox.
+
+    :ivar begun: kind and id of the last day's jobs, by role.
+    """
 
     def __init__(self, control: SandboxControl, client: httpx.Client, start: float, end: float) -> None:
         self._control, self._client = control, client
         self._start, self._now, self._end = start, start, end
         self._random = random.Random(SEED)
         self._found = Service()
+        self.begun: dict[str, tuple[str, str]] = {}
         self._prices = dict(zip(ROASTS, (11.90, 13.50, 12.20, 18.40), strict=True))
         self._releases = 0
         self._pages: dict[str, dict[str, Any]] = {}
@@ -144,7 +172,7 @@ class _Days:
             self._found.checks[name] = [
                 Check(
                     one["id"],
-                    datetime.fromisoformat(one["finishedAt"].replace("Z", "+00:00")).timestamp(),
+                    _time(one["finishedAt"]),
                     one["status"],
                     one["summary"],
                     one["actualCredits"],
@@ -256,7 +284,7 @@ class _Days:
             ("cancelled", 22, "crawl", {"url": f"https://{CATALOG}/", "limit": 400}, {"page_seconds": 5}, ""),
             (
                 "profile",
-                8,
+                0.49,
                 "agent",
                 {"prompt": "When was Kettle World founded?", "urls": [company], "schema": schema},
                 {"step_seconds": 20},
@@ -264,14 +292,14 @@ class _Days:
             ),
             (
                 "agent",
-                7,
+                0.45,
                 "agent",
                 {"prompt": "Who leads Kettle World, and since when?", "urls": [company]},
                 {"step_seconds": 30},
                 "fail_agent",
             ),
-            ("docs", 5, "crawl", {"url": f"https://{DOCS}/", "limit": 41}, {"page_seconds": 3}, ""),
-            ("prices", 3, "batch_scrape", {"urls": shop}, {"page_seconds": 4}, ""),
+            ("docs", 4.99, "crawl", {"url": f"https://{DOCS}/", "limit": 41}, {"page_seconds": 3}, ""),
+            ("prices", 2.99, "batch_scrape", {"urls": shop}, {"page_seconds": 4}, ""),
             (
                 "lost",
                 2,
@@ -280,8 +308,15 @@ class _Days:
                 {"page_seconds": 30},
                 "fail_crawl",
             ),
-            ("catalog", 55 / 60, "crawl", {"url": f"https://{CATALOG}/", "limit": 1200, "delay": 60}, {}, ""),
-            ("export", 14 / 60, "crawl", {"url": f"https://{EXPORT}/", "limit": 90, "delay": 60}, {}, ""),
+            (
+                "catalog",
+                59.5 / 60,
+                "crawl",
+                {"url": f"https://{CATALOG}/", "limit": 1200, "delay": 60},
+                {},
+                "",
+            ),
+            ("export", 16 / 60, "crawl", {"url": f"https://{EXPORT}/", "limit": 90, "delay": 60}, {}, ""),
         ]
         steps: list[tuple[float, Callable[[], None]]] = [
             (self._end - hours * 3600, partial(self._begin, role, kind, request, seconds, fault))
@@ -299,10 +334,10 @@ class _Days:
         self._control.configure(**{"page_seconds": 0.0, "step_seconds": 0.0, **seconds})
         if fault:
             self._control.add_fault(fault, body=JOB_ERRORS[fault])
-        self._found.jobs[role] = (kind, self._post(JOB_PATHS[kind], request)["id"])
+        self.begun[role] = (kind, self._post(JOB_PATHS[kind], request)["id"])
 
     def _cancel(self, role: str) -> None:
-        kind, job_id = self._found.jobs[role]
+        kind, job_id = self.begun[role]
         self._client.delete(f"{JOB_PATHS[kind]}/{job_id}").raise_for_status()
 
     def _post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -310,6 +345,27 @@ class _Days:
         assert answer.is_success, answer.text
         found: dict[str, Any] = answer.json()
         return found
+
+
+def _job(kind: str, stored: dict[str, Any]) -> Job:
+    ended = stored["finishedAt"]
+    return Job(
+        kind,
+        stored["id"],
+        _time(stored["createdAt"]),
+        None if ended is None else _time(ended),
+        stored.get("completed", 0),
+        billed(stored),
+    )
+
+
+def billed(job: dict[str, Any]) -> float:
+    """Return the credits of a stored job; those of a free agent run are not billed."""
+    return 0 if job.get("free") else float(job["spent"])
+
+
+def _time(text: str) -> float:
+    return datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 def _report(client: httpx.Client, service: Service, url: str, secret: str) -> None:

@@ -7,7 +7,7 @@ import random
 import uuid
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.sdk import DAG
 
@@ -26,12 +26,13 @@ from airflow_provider_webdata.runs.failures import (
     TooManyFailuresError,
 )
 from tests.support.seeded_dags import seeded
-from tests.support.seeded_service import DAYS, JOB_ERRORS, SEED, Service
+from tests.support.seeded_service import CATALOG, DAYS, DOCS, JOB_ERRORS, PLAN, SEED, SHOP, Service
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from airflow_provider_webdata.common.coded_errors import CodedError
+    from tests.support.seeded_service import Job
 
 DAGS = {dag.dag_id: dag for dag in vars(seeded).values() if isinstance(dag, DAG)}
 
@@ -40,12 +41,19 @@ HOURS = {
     "docs_rag_refresh": 5.0,
     "news_digest": 6.0,
     "supplier_catalog_crawl": 1.0,
-    "company_research": 8.1,
+    "company_research": 0.5,
 }
 """How long before the end of each day a DAG's run starts."""
 
 _RECENT = timedelta(days=9)
 """Age up to which runs and checks have deliveries."""
+
+_QUEUED, _SENT, _DEFERRED, _RETRIED, _PUBLISHED = 1.4, 0.9, 2.1, 64.0, 4.0
+"""Seconds between two tasks, from a task's start to its request and its deferral, between two attempts, and from the
+end of a job to the end of its task."""
+
+_SITES = {"docs_rag_refresh": DOCS, "competitor_prices": SHOP, "supplier_catalog_crawl": CATALOG}
+"""Sites of the DAGs whose jobs have pages."""
 
 
 @dataclass
@@ -55,12 +63,14 @@ class Seeded:
     :param credits: by DAG and UTC day, each job counted once.
     :param runs: the newest scheduled run of each DAG.
     :param tasks: number of task instances.
+    :param elsewhere: credits of calls that the sandbox did not receive.
     :param deliveries: number of deliveries.
     """
 
     credits: dict[str, dict[date, float]] = field(default_factory=dict)
     runs: dict[str, str] = field(default_factory=dict)
     tasks: int = 0
+    elsewhere: float = 0
     deliveries: int = 0
 
     @property
@@ -92,6 +102,18 @@ class Task:
     trigger: tuple[str, dict[str, Any], datetime] | None = None
 
 
+class Span(NamedTuple):
+    """The time of a job."""
+
+    start: datetime
+    end: datetime
+
+    @property
+    def task_seconds(self) -> float:
+        """Duration of the attempt that started it."""
+        return _SENT + (self.end - self.start).total_seconds() + _PUBLISHED
+
+
 class Run:
     """A DAG run whose tasks run one after the other.
 
@@ -105,7 +127,21 @@ class Run:
         self.run_id = f"{kind}__{start.isoformat()}"
         self.state = "success"
         self.tasks: list[Task] = []
+        self._ends: list[datetime] = []
         story.runs.append(self)
+
+    def span(self, seconds: float, job: Job | None = None, *, attempts: int = 1) -> Span:
+        """Return the time of the next task's job.
+
+        :param job: the service's job, at whose start the task starts, in place of one that lasts `seconds`.
+        """
+        if job is not None:
+            start = datetime.fromtimestamp(job.started, timezone.utc)
+            self.at = start - timedelta(seconds=_QUEUED + _SENT)
+            seconds = (self.story.now.timestamp() if job.ended is None else job.ended) - job.started
+        else:
+            start = self.at + timedelta(seconds=_QUEUED + _SENT + _RETRIED * (attempts - 1))
+        return Span(start, start + timedelta(seconds=seconds))
 
     def add(
         self,
@@ -129,7 +165,7 @@ class Run:
         """
         is_over = state in ("success", "failed", "skipped", "upstream_failed", "up_for_retry")
         began = state != "upstream_failed"
-        start = self.at + timedelta(seconds=1.4) if began else None
+        start = self.at + timedelta(seconds=_QUEUED) if began else None
         end = (start or self.at) + timedelta(seconds=seconds) if is_over else None
         pushed: list[tuple[str, Any, datetime]] = []
         logged: list[tuple[str, datetime, int]] = []
@@ -140,14 +176,14 @@ class Run:
                     ("running", first, attempt),
                     ("up_for_retry", first + timedelta(seconds=4), attempt),
                 ]
-                first += timedelta(seconds=64)
+                first += timedelta(seconds=_RETRIED)
             start = first
             end = None if end is None else start + timedelta(seconds=seconds)
             logged.append(("running", start, attempts))
-            sent = start + timedelta(seconds=0.9)
+            sent = start + timedelta(seconds=_SENT)
             pushed += [(key, value, sent) for key, value in (started or {}).items()]
             if deferred or trigger:
-                logged.append(("deferred", start + timedelta(seconds=2.1), attempts))
+                logged.append(("deferred", start + timedelta(seconds=_DEFERRED), attempts))
             if deferred and end is not None:
                 logged.append(("running", max(end - timedelta(seconds=3), start), attempts))
             if end is not None:
@@ -157,7 +193,7 @@ class Run:
                     (key, value, at) for key, value in (xcoms or {}).items() if key not in (started or {})
                 ]
         found, label = _rendered(DAGS[self.dag_id].get_task(task_id), max(index, 0))
-        waits = None if trigger is None or start is None else (*trigger, start + timedelta(seconds=2.1))
+        waits = None if trigger is None or start is None else (*trigger, start + timedelta(seconds=_DEFERRED))
         self.tasks.append(
             Task(
                 self,
@@ -174,8 +210,10 @@ class Run:
                 waits,
             )
         )
-        if end is not None and not parallel:
-            self.at = end
+        if end is not None:
+            self._ends.append(end)
+            if not parallel:
+                self.at = max(self._ends)
 
     def stop(self, *task_ids: str) -> None:
         """Add tasks that did not run because of a failure upstream."""
@@ -198,6 +236,7 @@ class Story:
         self.runs: list[Run] = []
         self.deliveries: list[NewDelivery] = []
         self.seeded = Seeded()
+        self._elsewhere: list[tuple[datetime, float]] = []
         self._items = 36
         self._pages = 28
 
@@ -216,20 +255,22 @@ class Story:
         self._monitors()
         for number in range(many):
             at = self.now - timedelta(days=1, seconds=30 * number)
-            self._event(at, "crawl.page", "00000000-0000-4000-8000-000000000038", {}, page=number)
+            page = f"https://{CATALOG}/p/{number}"
+            self._event(at, "crawl.page", "00000000-0000-4000-8000-000000000038", {}, page=page)
         self._sum()
+        self._count_down()
 
     # The DAGs.
 
     def _competitor_prices(self, run: Run, age: int) -> None:
         draw = self.random
-        left = 88_000 + 300 * age
         if age == 9:
             error: CodedError = ServerError("credit usage", 500, "The service has an internal error")
             run.add("enough_credits", 41, {"failure": self._failure(error)}, state="failed", attempts=3)
             run.stop("find_offers", "scrape_prices", "load_prices", "refresh_dashboard")
             return
-        usage = {"remainingCredits": left, "planCredits": 100_000}
+        # `_count_down` corrects it.
+        usage = {"remainingCredits": PLAN, "planCredits": PLAN}
         run.add("enough_credits", 1.1, {"return_value": usage, **usage})
         for index, query in enumerate(seeded.SHOPS):
             count = draw.randint(6, 10)
@@ -249,7 +290,9 @@ class Story:
             }
             pushed = {"return_value": results, "credits": self._credits("search", 2)}
             run.add("find_offers", 2 + draw.random(), pushed, index=index, parallel=index < 3)
-        job_id = self.service.jobs["prices"][1] if age == 0 else self._id()
+        job = self.service.jobs["prices"] if age == 0 else None
+        job_id = job.id if job else self._id()
+        span = run.span(150 + 20 * draw.random(), job)
         blocked = 12 if age == 0 else draw.choice((0, 0, 0, 1))
         self._items += draw.choice((-1, 0, 0, 1))
         items = 36 if age == 0 else self._items
@@ -284,7 +327,7 @@ class Story:
         }
         path = f"{seeded.LAKE}/competitor_prices/latest.jsonl"
         published = {
-            **self._job(run, job_id, items, cost),
+            **self._job(span, job_id, items, cost),
             "path": path,
             "count": items,
             "bytes": items * 412,
@@ -308,7 +351,7 @@ class Story:
             "preview": preview,
         }
         origin = self._origin(run, "scrape_prices")
-        self._job_events(run, "batch_scrape", job_id, origin, pages=4, seconds=150, cost=cost)
+        self._job_events(run, "batch_scrape", job_id, origin, span, pages=4, cost=cost)
         if age == 0:
             text = "; ".join(
                 f"{' of '.join(filter(None, (one['condition'], one['field'])))}: expected {one['expected']}, "
@@ -321,10 +364,17 @@ class Story:
                 "downstream. To request them again, clear the task, which is billed"
             )
             xcoms["failure"] = self._failure(error)
-            run.add("scrape_prices", 160, xcoms, state="failed", deferred=True, started={"job_id": job_id})
+            run.add(
+                "scrape_prices",
+                span.task_seconds,
+                xcoms,
+                state="failed",
+                deferred=True,
+                started={"job_id": job_id},
+            )
             run.stop("load_prices", "refresh_dashboard")
             return
-        run.add("scrape_prices", 150 + 20 * draw.random(), xcoms, deferred=True, started={"job_id": job_id})
+        run.add("scrape_prices", span.task_seconds, xcoms, deferred=True, started={"job_id": job_id})
         loaded = {
             "table": "shop.competitor_prices",
             "inserted": new,
@@ -344,7 +394,7 @@ class Story:
             check for check in self.service.checks["Lakehouse docs"] if check.at < run.start.timestamp()
         ]
         if not checks:
-            run.add("wait_for_check", 30, state="skipped", deferred=True)
+            run.add("wait_for_check", 30, state="skipped")
             for task_id in ("crawl_docs", "embed_chunks"):
                 run.add(task_id, state="skipped")
             return
@@ -358,18 +408,31 @@ class Story:
                 "fault fail_check."
             )
             pushed["failure"] = self._failure(error)
-            run.add("wait_for_check", 2400, pushed, state="failed", deferred=True, rendered=shown)
+            run.add("wait_for_check", 3, pushed, state="failed", rendered=shown)
             run.stop("crawl_docs", "embed_chunks")
             return
-        run.add("wait_for_check", 1800, {"return_value": found, **pushed}, deferred=True, rendered=shown)
+        # The check of the last day is there already.
+        run.add("wait_for_check", 3, {"return_value": found, **pushed}, rendered=shown)
         if age == 8:
+            job_id, span, origin = self._id(), run.span(90), self._origin(run, "crawl_docs")
+            self._job_events(run, "crawl", job_id, origin, span, pages=5, cost=30)
             error = StorageError(
                 f"{seeded.LAKE}/docs_rag/pages.parquet cannot be written: No space left on device"
             )
-            run.add("crawl_docs", 90, {"failure": self._failure(error)}, state="failed", deferred=True)
+            pushed = {"failure": self._failure(error), "credits": self._credits("crawl", 30, job_id)}
+            run.add(
+                "crawl_docs",
+                span.task_seconds,
+                pushed,
+                state="failed",
+                deferred=True,
+                started={"job_id": job_id},
+            )
             run.stop("embed_chunks")
             return
-        job_id = self.service.jobs["docs"][1] if age == 0 else self._id()
+        job = self.service.jobs["docs"] if age == 0 else None
+        job_id = job.id if job else self._id()
+        span = run.span(120 + 30 * draw.random(), job)
         self._pages += draw.choice((0, 0, 1, 1))
         pages, failed = (36, 5) if age == 0 else (self._pages, draw.choice((0, 0, 0, 2)))
         new, changed, removed = (
@@ -393,8 +456,8 @@ class Story:
             for number in range(1, failed + 1)
         ]
         published = {
-            **self._job(run, job_id, pages, pages, failed=errors),
-            "path": f"{seeded.LAKE}/docs_rag/pages.parquet",
+            **self._job(span, job_id, pages, pages, failed=errors),
+            "path": f"{seeded.LAKE}/docs_rag/pages-{run.start:%Y%m%dT%H%M%S}.parquet",
             "count": new + changed + int(removed),
             "bytes": 1 + (new + changed) * 2204,
             "changes": changes,
@@ -417,10 +480,8 @@ class Story:
             **_incomplete(("pages_failed", failed, pages + failed)),
         }
         origin = self._origin(run, "crawl_docs")
-        self._job_events(
-            run, "crawl", job_id, origin, pages=5, seconds=120, cost=pages, failed=min(failed, 2)
-        )
-        run.add("crawl_docs", 123 + 30 * draw.random(), xcoms, deferred=True, started={"job_id": job_id})
+        self._job_events(run, "crawl", job_id, origin, span, pages=5, cost=pages, failed=min(failed, 2))
+        run.add("crawl_docs", span.task_seconds, xcoms, deferred=True, started={"job_id": job_id})
         run.add("embed_chunks", 44)
 
     def _news_digest(self, run: Run, age: int) -> None:
@@ -490,7 +551,9 @@ class Story:
         ]
         run.add("find_papers", 2, {"return_value": papers, "credits": self._credits("search", 2)})
         if age == 1:
-            deadline = (self.now - timedelta(hours=2)).timestamp()
+            sensor: Any = DAGS[run.dag_id].get_task("await_editor")
+            waits = timedelta(seconds=sensor.timeout)
+            deadline = (run.at + timedelta(seconds=_QUEUED) + waits).timestamp()
             arguments = {"webdata_conn_id": self.conn_id, "key": "editor-approval", "deadline": deadline}
             run.add(
                 "await_editor",
@@ -507,33 +570,36 @@ class Story:
     def _supplier_catalog_crawl(self, run: Run, age: int) -> None:
         draw = self.random
         self._map(run)
-        job_id = self.service.jobs["catalog"][1] if age == 0 else self._id()
         if age == 0:
-            self._await_job(run, "crawl_catalog", "crawl", job_id)
+            self._await_job(run, "crawl_catalog", self.service.jobs["catalog"])
             return
+        job_id = self._id()
         if age == 6:
             error: CodedError = JobFailedError(
                 f"Crawl {job_id} failed: The site refuses the crawler (403 on every page)"
             )
             failure = {"failure": self._failure(error), "credits": self._credits("crawl", 3, job_id)}
+            span = run.span(90, attempts=2)
+            origin = self._origin(run, "crawl_catalog")
+            self._job_events(run, "crawl", job_id, origin, span, pages=1, cost=3, outcome="failed")
             run.add(
                 "crawl_catalog",
-                200,
+                span.task_seconds,
                 failure,
                 state="failed",
                 deferred=True,
                 attempts=2,
                 started={"job_id": job_id},
             )
-            origin = self._origin(run, "crawl_catalog")
-            self._job_events(run, "crawl", job_id, origin, pages=1, seconds=90, cost=3, outcome="failed")
             run.stop("parse_price_list", "wait_for_export", "publish_catalog")
             return
         pages = 240 + draw.randint(-4, 12)
-        self._crawl_catalog(run, job_id, pages, status="completed")
+        self._crawl_catalog(run, job_id, pages, run.span(600))
         self._rest_of_catalog(run, self._id(), 40)
 
-    def _crawl_catalog(self, run: Run, job_id: str, pages: int, status: str) -> None:
+    def _crawl_catalog(
+        self, run: Run, job_id: str, pages: int, span: Span, status: str = "completed"
+    ) -> None:
         quality = {
             "items": pages,
             "pages": pages,
@@ -545,7 +611,7 @@ class Story:
             **_place(run),
         }
         published = {
-            **self._job(run, job_id, pages, pages, status=status),
+            **self._job(span, job_id, pages, pages, status=status),
             "path": f"{seeded.LAKE}/supplier_catalog/pages.jsonl.gz",
             "count": pages,
             "bytes": pages * 733,
@@ -568,8 +634,10 @@ class Story:
             **_incomplete(("over_credit_limit", int(status == "cancelled"), 1)),
         }
         origin = self._origin(run, "crawl_catalog")
-        self._job_events(run, "crawl", job_id, origin, pages=6, seconds=600, cost=pages)
-        run.add("crawl_catalog", 640, xcoms, deferred=True, started={"job_id": job_id})
+        # No event reports a canceled crawl.
+        outcome = status if status == "completed" else ""
+        self._job_events(run, "crawl", job_id, origin, span, pages=6, cost=pages, outcome=outcome)
+        run.add("crawl_catalog", span.task_seconds, xcoms, deferred=True, started={"job_id": job_id})
 
     def _rest_of_catalog(self, run: Run, export: str, pages: int) -> None:
         parsed = {"scrapeId": self._id(), "creditsUsed": 6, "statusCode": 200, "warning": None}
@@ -579,7 +647,8 @@ class Story:
         }
         credits = self._credits("parse", 6)
         run.add("parse_price_list", 5, {"return_value": document, **document, **parsed, "credits": credits})
-        result = {**self._job(run, export, pages, pages), "count": pages, "data": []}
+        span = run.span(280)
+        result = {**self._job(span, export, pages, pages), "count": pages, "data": []}
         credits = self._credits("crawl", pages, export)
         run.add(
             "wait_for_export",
@@ -597,30 +666,34 @@ class Story:
         mapped = {"id": self._id(), "warning": None, "links": links}
         run.add("map_catalog", 4, {"return_value": mapped, **mapped, "credits": self._credits("map", 1)})
 
-    def _await_job(self, run: Run, task_id: str, kind: str, job_id: str) -> None:
+    def _await_job(self, run: Run, task_id: str, job: Job) -> None:
+        span = run.span(0, job)
+        operator: Any = DAGS[run.dag_id].get_task(task_id)
         arguments = {
             "webdata_conn_id": self.conn_id,
-            "kind": kind,
-            "job_id": job_id,
+            "kind": job.kind,
+            "job_id": job.id,
             "poll_interval": 30.0,
             "reports": True,
             "cancel_on_kill": True,
-            "deadline": (self.now + timedelta(hours=5)).timestamp(),
+            "deadline": (span.start + operator.wait_timeout).timestamp(),
         }
-        self._event(run.at, f"{kind}.started", job_id, self._origin(run, task_id))
+        self._event(span.start, f"{job.kind}.started", job.id, self._origin(run, task_id))
         run.add(
             task_id,
             state="deferred",
-            started={"job_id": job_id},
+            started={"job_id": job.id},
             trigger=("job.WebDataJobTrigger", arguments),
         )
         run.state = "running"
 
     def _company_research(self, run: Run, age: int) -> None:
         draw = self.random
-        job_id = self.service.jobs["profile"][1] if age == 0 else self._id()
+        job = self.service.jobs["profile"] if age == 0 else None
+        job_id = job.id if job else self._id()
+        span = run.span(40 + draw.random(), job)
         invalid = int(age in (0, 4))
-        cost = 1 if age == 0 else 9
+        cost = job.credits if job else 9
         problem = {
             "index": 0,
             "url": None,
@@ -642,10 +715,9 @@ class Story:
             "return_value": published,
             "preview": [{"name": "Kettle World", "founded": None if invalid else 1987}],
         }
-        self._job_events(
-            run, "agent", job_id, self._origin(run, "extract_profile"), pages=0, seconds=40, cost=cost
-        )
-        run.add("extract_profile", 45 + draw.random(), xcoms, deferred=True, started={"job_id": job_id})
+        origin = self._origin(run, "extract_profile")
+        self._job_events(run, "agent", job_id, origin, span, pages=0, cost=cost)
+        run.add("extract_profile", span.task_seconds, xcoms, deferred=True, started={"job_id": job_id})
         self._research_agent(run, age)
         steps = [{"stdout": "", "exitCode": 0}, {"stdout": "", "stderr": "", "exitCode": 0}]
         session = {"sessionId": self._id(), "steps": steps, "creditsBilled": 4, "sessionDurationMs": 41_233}
@@ -672,7 +744,9 @@ class Story:
 
     def _research_agent(self, run: Run, age: int) -> None:
         draw = self.random
-        job_id = self.service.jobs["agent"][1] if age == 0 else self._id()
+        job = self.service.jobs["agent"] if age == 0 else None
+        job_id = job.id if job else self._id()
+        span = run.span(60 if age == 2 else 80 + 40 * draw.random(), job)
         origin = self._origin(run, "research_agent")
         more: dict[str, Any] = {"deferred": True, "started": {"job_id": job_id}, "parallel": True}
         if age in (0, 2):
@@ -685,8 +759,9 @@ class Story:
                     "partial": {"leader": "Ada Kettle", "since": None},
                 }
             pushed["failure"] = self._failure(error)
-            self._job_events(run, "agent", job_id, origin, pages=0, seconds=60, cost=0, outcome="failed")
-            run.add("research_agent", 66, pushed, state="failed", **more)
+            used = pushed["credits"]["used"]
+            self._job_events(run, "agent", job_id, origin, span, pages=0, cost=used, outcome="failed")
+            run.add("research_agent", span.task_seconds, pushed, state="failed", **more)
             return
         cost = draw.randint(60, 160)
         answer = {
@@ -703,15 +778,17 @@ class Story:
             **answer,
             "return_value": answer,
         }
-        self._job_events(run, "agent", job_id, origin, pages=0, seconds=80, cost=cost)
-        run.add("research_agent", 90 + 40 * draw.random(), xcoms, **more)
+        self._job_events(run, "agent", job_id, origin, span, pages=0, cost=cost)
+        run.add("research_agent", span.task_seconds, xcoms, **more)
 
     def _manual(self) -> None:
         """Add the runs that someone started by hand in the last day."""
         jobs = self.service.jobs
         run = Run(self, "supplier_catalog_crawl", self._ago(hours=22, seconds=6), is_manual=True)
         self._map(run)
-        self._crawl_catalog(run, jobs["cancelled"][1], 47, status="cancelled")
+        cancelled = jobs["cancelled"]
+        span = run.span(0, cancelled)
+        self._crawl_catalog(run, cancelled.id, cancelled.pages, span, status="cancelled")
         self._rest_of_catalog(run, self._id(), 12)
         run = Run(self, "docs_rag_refresh", self._ago(hours=2, minutes=1), is_manual=True)
         monitor_id = self.service.monitors["Lakehouse docs"]
@@ -719,19 +796,22 @@ class Story:
         check = self.service.checks["Lakehouse docs"][-1]
         found = {"id": check.id, "monitorId": monitor_id, "status": check.status, "summary": check.summary}
         run.add("wait_for_check", 3, {"return_value": found}, rendered={"monitor_id": monitor_id})
-        job_id = jobs["lost"][1]
+        job_id = jobs["lost"].id
+        span = run.span(0, jobs["lost"])
         failure = self._failure(JobFailedError(f"Crawl {job_id} failed: {JOB_ERRORS['fail_crawl']}"))
         origin = self._origin(run, "crawl_docs")
-        self._job_events(run, "crawl", job_id, origin, pages=0, seconds=30, cost=0, outcome="failed")
+        self._job_events(run, "crawl", job_id, origin, span, pages=0, cost=0, outcome="failed")
         pushed = {"failure": failure, "credits": self._credits("crawl", 0, job_id)}
-        run.add("crawl_docs", 34, pushed, state="failed", deferred=True, started={"job_id": job_id})
+        run.add(
+            "crawl_docs", span.task_seconds, pushed, state="failed", deferred=True, started={"job_id": job_id}
+        )
         run.stop("embed_chunks")
         run = Run(self, "supplier_catalog_crawl", self._ago(minutes=26), is_manual=True)
         self._map(run)
-        self._crawl_catalog(run, self._id(), 214, status="completed")
+        self._crawl_catalog(run, self._id(), 214, run.span(600))
         run.add("parse_price_list", 4, {"credits": self._credits("parse", 6)}, parallel=True)
         run.at = self._ago(minutes=14)
-        run.add("wait_for_export", state="running", rendered={"job_id": jobs["export"][1]})
+        run.add("wait_for_export", state="running", rendered={"job_id": jobs["export"].id})
         run.state = "running"
 
     def _monitors(self) -> None:
@@ -743,22 +823,14 @@ class Story:
                 if self.now - at > _RECENT:
                     continue
                 names = {"monitorId": monitor_id, "checkId": check.id}
-                for number in range(check.summary.get("changed", 0)):
-                    data = {
-                        **names,
-                        "status": "changed",
-                        "isMeaningful": number == 0,
-                        "url": _page(name, number),
-                    }
-                    self._event(at, "monitor.page", check.id, {"monitor": name}, data=data)
-                for number in range(check.summary.get("error", 0)):
-                    data = {
-                        **names,
-                        "status": "error",
-                        "url": _page(name, number),
-                        "error": "SCRAPE_DNS_RESOLUTION_ERROR",
-                    }
-                    self._event(at, "monitor.page", check.id, {"monitor": name}, data=data, success=False)
+                for number, (url, status) in enumerate(check.pages):
+                    data: dict[str, Any] = {**names, "status": status, "url": url}
+                    if status == "error":
+                        data["error"] = "SCRAPE_DNS_RESOLUTION_ERROR"
+                    elif status == "changed":
+                        data["isMeaningful"] = number == 0
+                    is_read = status != "error"
+                    self._event(at, "monitor.page", check.id, {"monitor": name}, data=data, success=is_read)
                 data = {**names, "status": check.status, "summary": check.summary}
                 done = check.status == "completed"
                 self._event(
@@ -792,23 +864,22 @@ class Story:
 
     def _job(
         self,
-        run: Run,
+        span: Span,
         job_id: str,
         pages: int,
         cost: float,
         status: str = "completed",
         failed: Sequence[dict[str, Any]] = (),
     ) -> dict[str, Any]:
-        created, completed = run.at, run.at + timedelta(seconds=120)
         return {
             "id": job_id,
             "status": status,
             "total": pages,
             "completed": pages,
             "creditsUsed": cost,
-            "createdAt": _iso(created),
-            "completedAt": _iso(completed),
-            "expiresAt": _iso(completed + timedelta(days=1)),
+            "createdAt": _iso(span.start),
+            "completedAt": _iso(span.end),
+            "expiresAt": _iso(span.end + timedelta(days=1)),
             "errors": {"count": len(failed), "robotsBlocked": 0, "pages": list(failed)},
         }
 
@@ -821,23 +892,23 @@ class Story:
         kind: str,
         job_id: str,
         origin: dict[str, str],
+        span: Span,
         *,
         pages: int,
-        seconds: float,
         cost: float,
         failed: int = 0,
         outcome: str = "completed",
     ) -> None:
         if run.is_old:
             return
-        start = run.at + timedelta(seconds=3)
-        self._event(start, f"{kind}.started", job_id, origin)
+        self._event(span.start, f"{kind}.started", job_id, origin)
         for number in range(1, pages + 1):
-            at = start + timedelta(seconds=seconds * number / (pages + 1))
-            self._event(at, f"{kind}.page", job_id, origin, page=number, success=number > failed)
-        end = start + timedelta(seconds=seconds)
-        data = {"creditsUsed": cost}
-        self._event(end, f"{kind}.{outcome}", job_id, origin, data=data, success=outcome == "completed")
+            at = span.start + (span.end - span.start) * number / (pages + 1)
+            url = f"https://{_SITES[run.dag_id]}/p/{number}"
+            self._event(at, f"{kind}.page", job_id, origin, page=url, success=number > failed)
+        if outcome:
+            data, is_done = {"creditsUsed": cost}, outcome == "completed"
+            self._event(span.end, f"{kind}.{outcome}", job_id, origin, data=data, success=is_done)
 
     def _event(
         self,
@@ -846,19 +917,19 @@ class Story:
         job_id: str,
         metadata: dict[str, str],
         *,
-        page: int | None = None,
+        page: str | None = None,
         data: dict[str, Any] | None = None,
         success: bool = True,
     ) -> None:
         if page is not None:
-            url = f"https://parts-supply.example/p/{page}"
+            title = f"Part {page.rpartition('/')[2]}"
             found = {
-                "title": f"Part {page}",
-                "sourceURL": url,
-                "url": url,
+                "title": title,
+                "sourceURL": page,
+                "url": page,
                 "statusCode": 200 if success else 500,
             }
-            data = {"markdown": f"# Part {page}", "metadata": found}
+            data = {"markdown": f"# {title}", "metadata": found}
         body = {
             "success": success,
             "type": event,
@@ -874,6 +945,8 @@ class Story:
     def _sum(self) -> None:
         """Sum the credits by DAG and day, each job once."""
         jobs: set[str] = set()
+        known = {job.id for job in self.service.jobs.values()}
+        known |= {check.id for checks in self.service.checks.values() for check in checks}
         pushed = [
             (at, task, value) for task in self.tasks for key, value, at in task.pushed if key == "credits"
         ]
@@ -883,6 +956,28 @@ class Story:
             jobs |= value.get("jobs", {}).keys()
             by_day = self.seeded.credits.setdefault(task.run.dag_id, {})
             by_day[at.date()] = by_day.get(at.date(), 0) + value["used"]
+            if not known & {job.partition("/")[2] for job in value.get("jobs", {})}:
+                self._elsewhere.append((at, value["used"]))
+        self.seeded.elsewhere = sum(used for _, used in self._elsewhere)
+
+    def _count_down(self) -> None:
+        """Let the tasks that read the balance see what the team had left."""
+        spent = [
+            *self._elsewhere,
+            *((_utc(job.started), job.credits) for job in self.service.jobs.values()),
+            *((_utc(check.at), check.credits) for checks in self.service.checks.values() for check in checks),
+        ]
+        for task in self.tasks:
+            for key, value, at in task.pushed:
+                if key == "return_value" and "remainingCredits" in value:
+                    value["remainingCredits"] = PLAN - sum(used for when, used in spent if when < at)
+        for task in self.tasks:
+            found = {key: value for key, value, _ in task.pushed}
+            if "remainingCredits" in found:
+                left = found["return_value"]["remainingCredits"]
+                task.pushed[:] = [
+                    (key, left if key == "remainingCredits" else value, at) for key, value, at in task.pushed
+                ]
 
 
 def _rendered(task: Any, index: int) -> tuple[dict[str, Any], str | None]:
@@ -920,5 +1015,5 @@ def _iso(at: datetime) -> str:
     return at.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def _page(monitor: str, number: int) -> str:
-    return f"https://{monitor.lower().replace(' ', '-')}.example/{number + 1}"
+def _utc(timestamp: float) -> datetime:
+    return datetime.fromtimestamp(timestamp, timezone.utc)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -12,7 +12,9 @@ from starlette.exceptions import HTTPException
 from airflow_provider_webdata.airflow_db.tasks import TaskName, happened_to, past_xcoms
 from airflow_provider_webdata.api.endpoints import JOBS
 from airflow_provider_webdata.api.errors import error_text
+from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.job_kinds import ALL_JOB_KINDS
+from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.page_urls import task_tab
 from airflow_provider_webdata.common.xcom_keys import PREVIEW
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.airflow_db.tasks import Happened
     from airflow_provider_webdata.common.job_kinds import JobKind
     from airflow_provider_webdata.inbox_server.storage.records import StoredDelivery
-    from airflow_provider_webdata.ui.tasks import TaskSummary
+    from airflow_provider_webdata.ui.tasks import Failure, TaskSummary, WaitingTask
 
     from .page import PageView
 
@@ -41,6 +43,8 @@ CHANGES = ("new", "changed", "removed", "same", "failed", "emitted_again")
 RUNS = 30
 """Number of runs whose measurements are compared."""
 _ERRORS_SHOWN = 50
+_MIN_PACE = timedelta(minutes=1)
+"""Age from which a job's pace so far says something about its end."""
 
 
 class TimelineStep(NamedTuple):
@@ -58,6 +62,21 @@ class TimelineStep(NamedTuple):
     delivery: StoredDelivery | None = None
 
 
+class Forecast(NamedTuple):
+    """The end of a job that continues at its pace.
+
+    :param left: time until then.
+    :param timeout: time until its task times out, if that is earlier; else None.
+    :param pages: pages that it has done by the timeout.
+    :param credits: credits that it has used by the timeout; None if unknown.
+    """
+
+    left: timedelta
+    timeout: timedelta | None = None
+    pages: float = 0
+    credits: float | None = None
+
+
 async def page(page: PageView) -> Response:
     """Show a task instance: wait, results, credits, data quality, and timeline."""
     name = TaskName(
@@ -73,6 +92,7 @@ async def page(page: PageView) -> Response:
     conn_id = summary.conn_id
     own = conn_id is not None and await in_thread(page.visitor.may_read_connection, conn_id)
     happened = await in_thread(happened_to, name)
+    wait = summary.wait or wait_in_worker(summary, happened)
     deliveries = await in_thread(_deliveries, page, summary) if own else []
     first = preview(summary.pushed.get(PREVIEW))
     airflow = airflow_root(page.request)
@@ -87,7 +107,8 @@ async def page(page: PageView) -> Response:
         title="Task",
         summary=summary,
         steps=_steps(summary, happened, deliveries),
-        wait=summary.wait or wait_in_worker(summary, happened),
+        wait=wait,
+        failure=_failure(summary),
         # A task with `save_to` returns no rows, only their number.
         preview=first._replace(total=summary.count or first.total)
         if first
@@ -96,12 +117,9 @@ async def page(page: PageView) -> Response:
         parts=_parts(summary),
         changes=_numbers(summary.fact("changes")),
         monitor=_monitor_link(summary),
-        job=_job_query(summary),
+        job=_job_query(summary, wait),
         job_name=name_of(summary.operation).capitalize() if summary.operation else "Job",
         stopped=await page.lookups.stopped_triggerer() if summary.wait else None,
-        running_for=None
-        if summary.ended or not summary.started
-        else datetime.now(timezone.utc) - summary.started,
         # The service's data and dashboard belong to the connection.
         may_read_connection=own,
         dashboard=await page.lookups.dashboard_url(conn_id) if conn_id is not None and own else None,
@@ -113,6 +131,7 @@ async def job_part(page: PageView) -> Response:
     conn_id, job_id, kind = page.required("conn_id"), page.required("job_id"), page.required("operation")
     if kind not in ALL_JOB_KINDS:
         raise HTTPException(400, f"operation must be one of {', '.join(ALL_JOB_KINDS)}.")
+    until, shown = page.moment("until"), page.text("shown").split()
     view = await _look(page, conn_id, kind, job_id)
     errors: Lookup[Any] = Lookup()
     if JOBS[kind].errors is not None and view.value is not None:
@@ -124,6 +143,12 @@ async def job_part(page: PageView) -> Response:
         "task_job.html",
         title="Job",
         view=view,
+        name=name_of(kind),
+        forecast=None if view.value is None else forecast_of(view.value, until, datetime.now(timezone.utc)),
+        timeout_link=error_link("WD-030"),
+        # The tab has the same above, and the reason in better words: the service's own advice may contradict it.
+        has_reason="reason" in shown,
+        has_credits="credits" in shown,
         errors=errors,
         failed=failed[:_ERRORS_SHOWN],
         failures=len(failed),
@@ -131,6 +156,26 @@ async def job_part(page: PageView) -> Response:
             error.code or error_text(error.error) or "no reason given" for error in failed
         ).most_common(_ERRORS_SHOWN),
     )
+
+
+def forecast_of(view: JobView, until: datetime | None, now: datetime) -> Forecast | None:
+    """Return when a job will end; None if that is unknown.
+
+    :param until: deadline of the task that waits for it, if any.
+    """
+    began, done, total = moment(str(view.created_at)), view.completed or 0, view.total or 0
+    if view.is_over or began is None or now - began < _MIN_PACE or not 0 < done < total:
+        return None
+    try:
+        left = (now - began) * ((total - done) / done)
+        end = now + left
+    except OverflowError:
+        return None
+    if until is None or not now < until < end:
+        return Forecast(left)
+    growth = (until - began) / (now - began)
+    used = view.credits_used
+    return Forecast(left, until - now, round(done * growth), None if used is None else round(used * growth))
 
 
 async def _look(page: PageView, conn_id: str, kind: JobKind, job_id: str) -> Lookup[JobView]:
@@ -218,9 +263,23 @@ def _monitor_link(summary: TaskSummary) -> dict[str, str] | None:
     return {name: ids[name] for name in ("conn_id", "monitor_id", "check_id") if name in ids}
 
 
-def _job_query(summary: TaskSummary) -> dict[str, str] | None:
+def _failure(summary: TaskSummary) -> Failure | None:
+    """Return the reason why the task failed. The tab names its connection once."""
+    failure = summary.failure
+    if failure is None or summary.conn_id is None:
+        return failure
+    step = failure.fix.removeprefix(f"Connection {summary.conn_id!r}: ")
+    return failure._replace(fix=step[:1].upper() + step[1:])
+
+
+def _job_query(summary: TaskSummary, wait: WaitingTask | None) -> dict[str, str] | None:
     """Return the query parameters of the part with the task's job; None without one."""
     if summary.conn_id is None or summary.operation is None or "job_id" not in summary.ids:
         return None
-    job_id = summary.ids["job_id"]
-    return {"conn_id": summary.conn_id, "operation": summary.operation, "job_id": job_id}
+    query = {"conn_id": summary.conn_id, "operation": summary.operation, "job_id": summary.ids["job_id"]}
+    known = {"reason": summary.is_explained, "credits": summary.credits is not None}
+    if shown := " ".join(name for name, is_shown in known.items() if is_shown):
+        query["shown"] = shown
+    if wait is not None and wait.until is not None:
+        query["until"] = wait.until.isoformat()
+    return query

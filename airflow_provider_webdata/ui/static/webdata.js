@@ -88,10 +88,6 @@ function prepare(within) {
   labelCells(within);
   for (const button of within.querySelectorAll("button.copy, button.sort, button.csv")) button.hidden = false;
   for (const button of within.querySelectorAll("form.filters > button")) button.hidden = true;
-  if (above) {
-    // The frame cannot open other sites. The URL remains as text to copy.
-    for (const link of within.querySelectorAll("a.outside")) link.removeAttribute("href");
-  }
 }
 
 // Remove the row that shows the content of the row before.
@@ -154,12 +150,23 @@ function renew(old, fresh) {
   return differs;
 }
 
-let announcing;
+let announcing, updatedAt = new Date();
+
+// Keep what is shown, and say since when it is not renewed.
+function keep(isLoggedOut) {
+  const note = document.getElementById("outdated"), [since, silent, expired] = note.children;
+  since.textContent = printed(updatedAt, zone());
+  silent.hidden = isLoggedOut;
+  expired.hidden = !isLoggedOut;
+  note.hidden = false;
+}
 
 function stamp(differs) {
   const updated = document.getElementById("updated");
   if (!updated) return;
-  const time = printed(new Date(), zone()).slice(11);
+  updatedAt = new Date();
+  document.getElementById("outdated").hidden = true;
+  const time = printed(updatedAt, zone());
   updated.hidden = false;
   updated.firstElementChild.textContent = time;
   if (differs) {
@@ -176,7 +183,10 @@ async function load(part, isFirst) {
     if (answer.status === 503) {
       const seconds = Number(answer.headers.get("retry-after")) || 5;
       setTimeout(() => { if (part.isConnected) load(part, isFirst); }, seconds * 1000);
-      if (!isFirst) return;
+    }
+    if (!isFirst && (answer.status === 401 || answer.status >= 500)) {
+      keep(answer.status === 401);
+      return;
     }
     const parsed = new DOMParser().parseFromString(text, "text/html");
     // An error response is a whole page. Show its main part.
@@ -196,6 +206,7 @@ async function load(part, isFirst) {
     start(part);
   } catch {
     if (isFirst) part.textContent = "Airflow does not respond. Reload the page.";
+    else keep(false);
   }
 }
 
@@ -261,6 +272,25 @@ document.addEventListener("click", (event) => {
   above.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
 });
 
+// The frame may open no windows, and may not navigate the window above it, which may do both.
+for (const kind of ["click", "auxclick"]) {
+  document.addEventListener(kind, (event) => {
+    const link = event.target.closest ? event.target.closest("a.outside") : null;
+    if (!link || !above || event.button > 1) return;
+    event.preventDefault();
+    above.open(link.href, "_blank", "noopener,noreferrer");
+  });
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest ? event.target.closest("a.login") : null;
+  if (!link) return;
+  event.preventDefault();
+  const shown = above || window, door = shown.document.createElement("a");
+  door.href = `${link.href}?${new URLSearchParams({ next: shown.location.href })}`;
+  door.click();
+});
+
 document.addEventListener("click", async (event) => {
   const button = event.target.closest ? event.target.closest("button.copy") : null;
   if (!button) return;
@@ -304,9 +334,19 @@ document.addEventListener("click", async (event) => {
   setTimeout(() => above.URL.revokeObjectURL(file.href), 60000);
 });
 
+// In a narrow window, Airflow's panels are wider than the window, and so is the frame. Its content is not.
+function fit() {
+  const seen = above.innerWidth - window.frameElement.getBoundingClientRect().left;
+  document.body.style.maxWidth = seen < innerWidth ? `${Math.max(seen, NARROWEST)}px` : "";
+}
+
+const NARROWEST = 240;
+
 theme();
 if (above) {
   root.classList.add("framed");
+  for (const one of [window, above]) one.addEventListener("resize", fit);
+  document.addEventListener("DOMContentLoaded", fit);
   new MutationObserver(theme).observe(above.document.documentElement, { attributes: true });
 } else {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", theme);

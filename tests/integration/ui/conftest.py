@@ -68,8 +68,10 @@ REJECTED = {
     ],
 }
 """The measurements of rejected results."""
-HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}\u202e"
+HOSTILE = "<script>alert('x')</script>\"'&{{ 7*7 }}\u202e\u05d0"
 """Text of a stranger in any field that comes from outside."""
+SHOWN = HOSTILE.replace("\u202e", "")
+"""The same on a page."""
 
 
 class OddService:

@@ -40,7 +40,7 @@ def main() -> None:
     asked = Route("/asked", lambda _: JSONResponse(dict(OneHiddenDag.asked)))
     application.router.routes.insert(0, asked)
     order = json.loads(sys.stdin.readline())
-    seeded = _seeded(order["service"]) if "service" in order else {}
+    seeded = _seeded(order["service"], order["now"]) if "service" in order else {}
     with create_session() as session:
         for task in order.get("tasks", ()):
             after = timedelta(minutes=task.pop("after", 0))
@@ -62,11 +62,11 @@ def main() -> None:
     server.run([listener])
 
 
-def _seeded(service: dict[str, Any]) -> dict[str, Any]:
+def _seeded(service: dict[str, Any], now: float) -> dict[str, Any]:
     from tests.support.seed import seed
     from tests.support.seeded_service import Service
 
-    return seed(CONNECTION_ID, datetime.now(timezone.utc), Service.of(service)).as_dict()
+    return seed(CONNECTION_ID, datetime.fromtimestamp(now, timezone.utc), Service.of(service)).as_dict()
 
 
 if __name__ == "__main__":

@@ -116,10 +116,11 @@ def test_hostile_texts_are_escaped(pages: Pages, ids: dict[str, Any]) -> None:
         assert "&lt;script&gt;alert" in text or path == "/", path
         assert 'href="javascript:' not in text
         assert outside_of_bdi(text) == [], path
+        assert "\u202e" not in text, path
 
 
 def outside_of_bdi(html: str) -> list[str]:
-    """Return the attributes that contain `bdi`, and the texts with a bidirectional mark that no element isolates."""
+    """Return the attributes that contain `bdi`, and the texts from right to left that no element isolates."""
     found: list[str] = []
     open_elements: list[str] = []
 
@@ -133,7 +134,7 @@ def outside_of_bdi(html: str) -> list[str]:
                 pass
 
         def handle_data(self, data: str) -> None:
-            if "\u202e" in data and not {"bdi", "title", "option", "pre"} & {*open_elements}:
+            if "\u05d0" in data and not {"bdi", "title", "option", "pre"} & {*open_elements}:
                 found.append(data)
 
     Parser().feed(html)

@@ -13,7 +13,7 @@ from datetime import datetime, timezone
 from html import unescape
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import httpx
 import pytest
@@ -24,6 +24,7 @@ from airflow_provider_webdata.common.page_urls import UI_PATH, monitor_page, tas
 from demo.data import DAG_IDS
 from tests.support.browser import opened, overflow, violations, wait_for_parts
 from tests.support.ports import free_port
+from tests.support.seeded_rows import disagreements
 from tests.support.seeded_service import Service, live, spend
 from tests.support.service import CONNECTION_ID, connection_text
 from tests.support.waiting import PATIENCE, wait_until
@@ -46,6 +47,7 @@ class Full:
     sandbox: SandboxServer
     service: Service
     seeded: dict[str, Any]
+    folder: Path
 
     def get(self, path: str, **params: Any) -> str:
         """Return the text of a page, without its markup.
@@ -85,8 +87,8 @@ def full(
 ) -> Iterator[Full]:
     folder = tmp_path_factory.mktemp("full")
     migrated_database.copy_to(folder)
-    state, port = folder / "sandbox.db", free_port()
-    service = live(state, datetime.now(timezone.utc))
+    state, port, now = folder / "sandbox.db", free_port(), datetime.now(timezone.utc)
+    service = live(state, now)
     env = airflow_environ(
         folder,
         AIRFLOW__WEBDATA__INBOX="True",
@@ -100,21 +102,27 @@ def full(
         )
     assert process.stdin is not None
     assert process.stdout is not None
-    process.stdin.write(json.dumps({"service": service.as_dict()}) + "\n")
+    process.stdin.write(json.dumps({"service": service.as_dict(), "now": now.timestamp()}) + "\n")
     process.stdin.flush()
     serving = next((line for line in process.stdout if line.startswith("SERVING ")), None)
     assert serving is not None, (folder / "errors.log").read_text()[-3000:]
     threading.Thread(target=process.stdout.read, daemon=True).start()
     server = json.loads(serving.removeprefix("SERVING "))
-    spend(state, sum(server["seeded"]["credits"].values()))
+    spend(state, server["seeded"]["elsewhere"])
     headers = {"Authorization": f"Bearer {server['tokens']['admin']}"}
     with (
         SandboxServer(state=str(state), port=port) as sandbox,
         httpx.Client(base_url=server["url"], headers=headers, timeout=PATIENCE, trust_env=False) as client,
     ):
-        yield Full(client, server["tokens"], sandbox, service, server["seeded"])
+        yield Full(client, server["tokens"], sandbox, service, server["seeded"], folder)
     process.terminate()
     process.wait(PATIENCE)
+
+
+def test_the_days_agree_with_themselves(full: Full) -> None:
+    """Each row of the database and of the service: times, ids, and sums."""
+    wrong = disagreements(full.folder / "airflow.db", full.folder / "sandbox.db")
+    assert wrong == [], "\n".join(wrong)
 
 
 def test_pages_of_the_service(full: Full) -> None:
@@ -138,10 +146,10 @@ def test_pages_of_the_service(full: Full) -> None:
     credits = full.get("/credits", conn_id=CONNECTION_ID)
     for dag_id in DAG_IDS:
         assert re.search(rf"{dag_id} ↗ (\S+ ){{2}}{full.seeded['credits'][dag_id]:,.0f} ", credits), credits
-    for kind, job_id in full.service.jobs.values():
-        job = full.get("/task/job", conn_id=CONNECTION_ID, operation=kind, job_id=job_id)
+    for one in full.service.jobs.values():
+        job = full.get("/task/job", conn_id=CONNECTION_ID, operation=one.kind, job_id=one.id)
         assert "credits" in job, job
-        assert ("5 of 41 pages failed" in job) is (job_id == full.service.jobs["docs"][1])
+        assert ("5 of 41 pages failed" in job) is (one == full.service.jobs["docs"])
     monitors = full.get("/monitors/list", conn_id=CONNECTION_ID)
     for name, monitor_id in full.service.monitors.items():
         assert name in monitors
@@ -174,15 +182,15 @@ def test_pages_of_airflow(full: Full) -> None:
     )
     assert late is not None
     names = {"dag_id": "news_digest", "run_id": unquote(late[1]), "task_id": "await_editor"}
-    assert "Late should have ended" in full.get("/task", **names)
+    assert "Late : should have ended" in full.get("/task", **names)
     # The sensor waited for the next check, whose id it returned.
     check = full.task("docs_rag_refresh", "wait_for_check")
     assert any(one.id in check for one in full.service.checks["Lakehouse docs"])
     shown = {
         ("competitor_prices", "scrape_prices", -1): "2 conditions failed",
         ("competitor_prices", "find_offers", 1): "espresso roast 250 g",
-        ("docs_rag_refresh", "crawl_docs", -1): "docs_rag/pages.parquet",
-        ("docs_rag_refresh", "wait_for_check", -1): "WebDataMonitorCheckSensor with connection",
+        ("docs_rag_refresh", "crawl_docs", -1): "docs_rag/pages-",
+        ("docs_rag_refresh", "wait_for_check", -1): "Connection webdata_default",
         ("news_digest", "search_news", -1): "4 of 12 searches were not started",
         ("news_digest", "scrape_articles", 2): "WD-500",
         ("news_digest", "scrape_articles", 4): "No reason was recorded",
@@ -414,6 +422,31 @@ def test_a_viewer_without_the_right_to_connections(page: Page, full: Full) -> No
     opened_page(page, f"{UI_PATH}/inbox?find=nothing-has-this-id")
     expect(page.get_by_text("No delivery that you may read matches the filters")).to_be_visible()
     expect(page.get_by_text("Webhook URL")).to_have_count(0)
+
+
+def test_an_expired_session_keeps_what_is_shown(page: Page, full: Full) -> None:
+    """And says since when it is not updated, with a link to the login; the next answer ends it."""
+    browser, url = page.context.browser, str(full.client.base_url)
+    assert browser is not None
+    with browser.new_context(base_url=url, reduced_motion="reduce") as context:
+        context.add_cookies([{"name": "_token", "value": full.tokens["admin"], "url": url}])
+        cookies: Any = context.cookies()
+        page = context.new_page()
+        note, renew = page.locator("#outdated"), "load(document.querySelector('main'), false)"
+        opened_page(page, f"{UI_PATH}/inbox")
+        rows = page.locator("tbody tr").count()
+        context.clear_cookies()
+        page.evaluate(renew)
+        text = r"Not updated since \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\. Your session has expired\. Log in"
+        expect(note).to_have_text(re.compile(text), use_inner_text=True)
+        assert page.locator("tbody tr").count() == rows > 0
+        context.add_cookies(cookies)
+        page.evaluate(renew)
+        expect(note).to_be_hidden()
+        context.clear_cookies()
+        page.evaluate(renew)
+        note.get_by_role("link", name="Log in").click()
+        page.wait_for_url(lambda at: "login" in at and quote(f"{UI_PATH}/inbox", safe="") in at)
 
 
 def test_lists_fit_their_frame(page: Page) -> None:

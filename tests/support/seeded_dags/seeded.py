@@ -76,7 +76,10 @@ with daily("docs_rag_refresh", "search") as docs_rag_refresh:
         attach_webhook=False,
     )
     wait_for_check = WebDataMonitorCheckSensor(
-        task_id="wait_for_check", monitor_id="{{ ti.xcom_pull('declare_monitor')['id'] }}", deferrable=True
+        task_id="wait_for_check",
+        monitor_id="{{ ti.xcom_pull('declare_monitor')['id'] }}",
+        after="{{ data_interval_start }}",
+        deferrable=True,
     )
     crawl_docs = WebDataCrawlOperator(
         task_id="crawl_docs",
@@ -103,7 +106,7 @@ with daily("news_digest", "editorial") as news_digest:
         task_id="find_papers", query="fatigue of steel bridges", categories=["research"]
     )
     await_editor = WebDataWebhookSensor(
-        task_id="await_editor", key="editor-approval", deferrable=True, timeout=6 * 3600
+        task_id="await_editor", key="editor-approval", deferrable=True, timeout=28 * 3600
     )
     search_news >> scrape_articles >> find_papers >> await_editor >> EmptyOperator(task_id="send_digest")
 
@@ -113,10 +116,11 @@ with daily("supplier_catalog_crawl", "procurement") as supplier_catalog_crawl:
         task_id="crawl_catalog",
         url="https://parts-supply.example/",
         limit=1200,
-        delay=30,
+        delay=60,
         save_to=f"{LAKE}/supplier_catalog/pages.jsonl.gz",
         quality=Quality(min_items=200, on_fail="warn"),
         credit_limit=1500,
+        wait_timeout=timedelta(hours=6),
         deferrable=True,
     )
     parse_price_list = WebDataParseOperator(task_id="parse_price_list", file=f"{LAKE}/inbox/price-list.pdf")
@@ -159,6 +163,9 @@ with daily("company_research", "sales") as company_research:
         ],
     )
     scrape_press = WebDataScrapeOperator(
-        task_id="scrape_press", url="https://about.kettleworld.example/press", retries=2
+        task_id="scrape_press",
+        url="https://about.kettleworld.example/press",
+        retries=2,
+        retry_delay=timedelta(hours=1),
     )
     extract_profile >> [research_agent, read_register, scrape_press] >> EmptyOperator(task_id="update_crm")

@@ -67,8 +67,11 @@ def test_credits() -> None:
     assert [(one.dag_id, one.all_days) for one in credits.dags] == [("shop", 100), ("river", 40)]
     assert [one.per_run for one in credits.dags] == [12.5, None]
     assert credits.dags[0].trend == (0.0,) * 4 + (10.0,) * 10
-    assert [column.label for column in credits.columns[:: len(credits.columns) - 1]] == ["22 Dec", "20 Jan"]
-    assert [column.parts for column in credits.columns if column.label == "20 Jan"] == [[10, 4]]
+    assert [column.label for column in credits.columns[:: len(credits.columns) - 1]] == [
+        "2025-12-22",
+        "2026-01-20",
+    ]
+    assert [column.parts for column in credits.columns if column.label == str(TODAY)] == [[10, 4]]
     alone = credits_of(by_day, {"shop", "river"}, TODAY, chosen="river")
     assert (alone.names, alone.total.today, alone.columns[-1].parts) == (["river"], 14, [4])
 
@@ -77,7 +80,7 @@ def test_the_cheapest_dags_share_a_color() -> None:
     by_day = {TODAY: {f"dag{number}": float(10 - number) for number in range(8)}}
     credits = credits_of(by_day, by_day[TODAY], TODAY)
     assert credits.names == ["dag0", "dag1", "dag2", "dag3", "dag4", "other DAGs"]
-    assert [column.parts[-1] for column in credits.columns if column.label == "20 Jan"] == [5 + 4 + 3]
+    assert [column.parts[-1] for column in credits.columns if column.label == str(TODAY)] == [5 + 4 + 3]
 
 
 def test_a_small_line_shows_small_changes() -> None:

@@ -39,8 +39,15 @@ def test_between_tags_only(source: str, html: str) -> None:
 
 
 def test_a_mark_cannot_leave_its_element() -> None:
-    text = "\u202e</bdi><script>"
-    assert _ENVIRONMENT.from_string("{{ x }}").render(x=text) == "<bdi>\u202e&lt;/bdi&gt;&lt;script&gt;</bdi>"
+    """A mark that ends an isolate would end `<bdi>`, too: none of them is shown, in attributes and titles either."""
+    text = f"\u2069\u202e{HEBREW}</bdi><script>"
+    shown = f"{HEBREW}&lt;/bdi&gt;&lt;script&gt;"
+    template = '<title>{{ x }}</title><a aria-label="{{ x }}">{{ x }}</a>'
+    assert (
+        _ENVIRONMENT.from_string(template).render(x=text)
+        == f'<title>{shown}</title><a aria-label="{shown}"><bdi>{shown}</bdi></a>'
+    )
+    assert "\u202e" not in tree([text, text * 500], "part?id=1")
 
 
 @pytest.mark.parametrize(
