@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -83,9 +82,10 @@ def values_in(page: MonitorCheckPage) -> Iterator[ChangedValue]:
     for one in values:
         before, after = numbers.get(one.path, (None, None))
         if before is None or after is None:
-            yield ChangedValue(url, one.path, *(_on_one_line(text) for text in (one.before, one.after)))
+            texts = _on_one_line(one.before), _on_one_line(one.after)
         else:
-            yield ChangedValue(url, one.path, _exact(before), _exact(after), percent(before, after))
+            texts = _exact(before), _exact(after)
+        yield ChangedValue(url, one.path, *texts, one.difference.percent if one.difference else "")
     if not values:
         lines = lines_of(page)
         removed, added = (
@@ -94,12 +94,6 @@ def values_in(page: MonitorCheckPage) -> Iterator[ChangedValue]:
         )
         if removed or added:
             yield ChangedValue(url, _TEXT, removed, added)
-
-
-def percent(before: float, after: float) -> str:
-    """Return the change of a number in percent, such as `+3.8%`; empty if it was 0."""
-    ratio = (after - before) / abs(before) if before else math.inf
-    return f"{ratio:+,.1%}" if math.isfinite(ratio) else ""
 
 
 def courses_of(checks: Iterable[Sequence[MonitorCheckPage]]) -> Course:

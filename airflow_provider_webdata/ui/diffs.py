@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import math
 import re
 from collections import Counter
 from decimal import Decimal
@@ -23,6 +24,8 @@ MAX_PICTURE = 2**20
 _MAX_MARKED = 2000
 """Maximum characters of two lines whose words are compared."""
 _MAX_AMOUNT = 40
+_LONG = 10**15
+"""Lowest number that is not written with all its digits."""
 MAX_STEPS = 10**8
 """Default of `WordBudget`: about a second."""
 _STEPS_OF_WORD = 10
@@ -91,19 +94,33 @@ class SideBySide(NamedTuple):
     after: list[Word] | None
 
 
+class Difference(NamedTuple):
+    """The difference of two numbers.
+
+    :param amount: such as `+2.50`.
+    :param percent: such as `+25.0%`; empty if the first number is 0, or too small to compare.
+    """
+
+    amount: str
+    percent: str
+
+    def __str__(self) -> str:
+        return f"{self.amount} ({self.percent})" if self.percent else self.amount
+
+
 class Value(NamedTuple):
     """A changed value.
 
     :param path: path in the extracted JSON.
     :param before: previous value as JSON.
     :param after: current value as JSON.
-    :param change: the difference of two numbers, such as `+2.50 (+25.0%)`; empty for other values.
+    :param difference: of two numbers, also in texts with one number; None for other values.
     """
 
     path: str
     before: str
     after: str
-    change: str
+    difference: Difference | None
 
 
 def lines_of(page: MonitorCheckPage) -> list[Line]:
@@ -183,15 +200,15 @@ def values_of(page: MonitorCheckPage) -> list[Value]:
             path,
             _shown(before := change.get("previous")),
             _shown(after := change.get("current")),
-            _change(before, after),
+            _difference_in(before, after),
         )
         for path, change in list(tree.items())[:MAX_LINES]
         if isinstance(change, dict)
     ]
 
 
-def difference(before: float | Decimal, after: float | Decimal) -> str:
-    """Return the difference of two numbers, also in percent, such as `+2.50 (+25.0%)`.
+def difference(before: float | Decimal, after: float | Decimal) -> Difference:
+    """Return the difference of two numbers.
 
     :param before: finite.
     :param after: finite.
@@ -199,11 +216,14 @@ def difference(before: float | Decimal, after: float | Decimal) -> str:
     # The shortest text of a float is what the page says.
     before, after = Decimal(str(before)), Decimal(str(after))
     change = after - before
-    percent = f" ({change / abs(before):+,.1%})" if before else ""
-    return f"{change:+,f}{percent}"
+    ratio = float(change / abs(before)) if before else math.inf
+    return Difference(
+        f"{change:+,f}" if abs(change) < _LONG else f"{float(change):+.6g}",
+        f"{ratio:+,.1%}" if abs(ratio) < _LONG else "",
+    )
 
 
-def _change(before: Any, after: Any) -> str:
+def _difference_in(before: Any, after: Any) -> Difference | None:
     if is_finite(before) and is_finite(after):
         return difference(before, after)
     if isinstance(before, str) and isinstance(after, str):
@@ -211,7 +231,7 @@ def _change(before: Any, after: Any) -> str:
         # In two currencies, the difference has no meaning.
         if one and other and one[1] == other[1]:
             return difference(one[0], other[0])
-    return ""
+    return None
 
 
 def _amount(text: str) -> tuple[Decimal, list[str]] | None:

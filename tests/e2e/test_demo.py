@@ -1,6 +1,7 @@
 """The commands of the first page of the README, as a user of a fresh clone runs them.
 
-`make demo` starts each program with its own Python. To save time, the others start them with Airflow imported.
+`make up` runs every example, and a demo of one example starts each program with its own Python. To save time, all
+others start them with Airflow imported.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -87,27 +88,6 @@ def left_behind(home: Path) -> list[str]:
     return found
 
 
-def test_make_demo_runs_the_examples_and_leaves_nothing_behind(tmp_path: Path) -> None:
-    done = make("demo", TMPDIR=str(tmp_path))
-
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert list(tmp_path.iterdir()) == []
-    assert "webdata_search.report: success" in done.stdout
-    assert "webdata_monitor.report: success" in done.stdout
-    # The wait was ended by a webhook, and the event-driven DAG ran for the same check.
-    assert "webdata_wait.wait_for_check: deferred" in done.stdout
-    assert "monitor.check.completed -> POST /webdata/inbox/webdata_default/...: 200" in done.stdout
-    learned = re.search(r"^Check (\S+) of monitor .* \(reported by webhook\)", done.stdout, re.MULTILINE)
-    assert learned, done.stdout
-    assert f"monitor.check.completed: check {learned.group(1)} of monitor" in done.stdout
-    reports = dict(re.findall(r"^(webdata_\w+)\n-+\n(.+?)(?=\n\n|\Z)", done.stdout, re.MULTILINE | re.DOTALL))
-    assert reports.keys() == set(DAGS)
-    for dag_id, sign in FOUND.items():
-        assert sign in reports[dag_id], reports[dag_id]
-    assert "0 results" not in done.stdout
-    assert not left_behind(DEMO_HOMES / "demo")
-
-
 ACCESS = re.compile(
     r"Airflow +(?P<airflow>http://\S+)  \(user (?P<user>\S+), password (?P<password>\S+)\)\n"
     r"DAG folder +(?P<dags>\S+)  .*\n"
@@ -162,6 +142,22 @@ def up(warm_environ: dict[str, str]) -> Iterator[Up]:
         yield Up(done.stdout, first.groupdict(), stack)
     finally:
         make("down")
+
+
+def test_make_up_runs_the_examples_and_reports_each(up: Up) -> None:
+    assert "webdata_search.report: success" in up.output
+    assert "webdata_monitor.report: success" in up.output
+    # The wait was ended by a webhook, and the event-driven DAG ran for the same check.
+    assert "webdata_wait.wait_for_check: deferred" in up.output
+    assert "monitor.check.completed -> POST /webdata/inbox/webdata_default/...: 200" in up.output
+    learned = re.search(r"^Check (\S+) of monitor .* \(reported by webhook\)", up.output, re.MULTILINE)
+    assert learned, up.output
+    assert f"monitor.check.completed: check {learned.group(1)} of monitor" in up.output
+    reports = dict(re.findall(r"^(webdata_\w+)\n-+\n(.+?)(?=\n\n|\Z)", up.output, re.MULTILINE | re.DOTALL))
+    assert reports.keys() == set(DAGS)
+    for dag_id, sign in FOUND.items():
+        assert sign in reports[dag_id], reports[dag_id]
+    assert "0 results" not in up.output
 
 
 def test_example_search_maps_one_task_over_each_result(up: Up) -> None:
@@ -376,21 +372,55 @@ def test_an_interrupted_demo_leaves_nothing_behind_and_ends_what_a_killed_one_le
     assert not left_behind(DEMO_HOMES)
 
 
-def test_a_demo_whose_task_fails_says_why(tmp_path: Path, warm_environ: dict[str, str]) -> None:
-    for folder in ("demo", "example_dags", "tests/support"):
-        shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    example = tmp_path / "example_dags" / "webdata_search.py"
-    example.write_text(example.read_text().replace("limit=5", 'limit="{{ 500 }}"'))
+def demo_of_a_copy(
+    folder: Path, edits: Mapping[str, tuple[str, str]], environ: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    """Run the demo of a copy of this clone.
 
-    done = subprocess.run(
+    :param edits: old and new text, by file.
+    """
+    for name in ("demo", "example_dags", "tests/support"):
+        shutil.copytree(REPOSITORY / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, (old, new) in edits.items():
+        text = (folder / name).read_text()
+        assert text.count(old) == 1, name
+        (folder / name).write_text(text.replace(old, new))
+    return subprocess.run(
         [sys.executable, "-m", "demo", "run"],
-        cwd=tmp_path,
-        env={**ENVIRONMENT, **warm_environ, "WEBDATA_DEMO_HOMES": str(tmp_path / "homes")},
+        cwd=folder,
+        env={**ENVIRONMENT, **environ, "WEBDATA_DEMO_HOMES": str(folder / "homes")},
         capture_output=True,
         text=True,
         timeout=3 * PATIENCE,
         check=False,
     )
+
+
+# The other examples run by `make up`.
+ONE_EXAMPLE = (
+    "    reports = {dag_id: _run(stack, dag_id) for dag_id in PLAIN_DAGS}\n",
+    "    return {dag_id: _run(stack, dag_id) for dag_id in PLAIN_DAGS[:1]}\n",
+)
+
+
+def test_a_demo_shows_the_results_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+
+    done = demo_of_a_copy(tmp_path, {"demo/examples.py": ONE_EXAMPLE}, {"TMPDIR": str(temporary)})
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert list(temporary.iterdir()) == []
+    assert "webdata_search.report: success" in done.stdout
+    report = done.stdout.partition("\nwebdata_search\n--------------\n")[2]
+    assert FOUND["webdata_search"] in report, done.stdout
+    assert not left_behind(tmp_path)
+
+
+def test_a_demo_whose_task_fails_says_why(tmp_path: Path, warm_environ: dict[str, str]) -> None:
+    edits = {"example_dags/webdata_search.py": ("limit=5", 'limit="{{ 500 }}"')}
+
+    done = demo_of_a_copy(tmp_path, edits, warm_environ)
 
     assert done.returncode == 1, done.stdout + done.stderr
     assert "webdata_search.search failed on try 1" in done.stderr

@@ -6,6 +6,7 @@ here, so that all short histories can be played.
 
 from __future__ import annotations
 
+import copy
 import itertools
 import random
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     Decide = Callable[[Page | None, Found | None, RunFacts], Outcome | None]
 
 REMOVED_AFTER = 2
-QUIET_NIGHTS = 6
+QUIET_NIGHTS = 4
 _NEVER = -1
 
 
@@ -94,6 +95,46 @@ class World:
         self.wrong_changes = 0
         self.applied: set[str] = set()
         self.is_shared = False
+
+    def copied(self) -> World:
+        """Return a world with the same past, between whole runs."""
+        other = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, (dict, set)):
+                setattr(other, name, value.copy())
+        # What a killed run left undone is never done.
+        other.steps = {}
+        return other
+
+    def state(self) -> Any:
+        """Return what later events depend on: the order of versions instead of their values, and ages."""
+        files = [sorted(files.items()) for files in (self.files, self.being_read)]
+        versions = {page.version for pages in self.folder.values() for page in pages}
+        versions |= {version for version, _ in self.table.values()}
+        versions |= {version for one in files for _, file in one for _, version, _ in file.rows}
+        rank = {version: number for number, version in enumerate(sorted(versions))}
+
+        def aged(page: Page) -> Any:
+            ages = (self.night - page.seen, self.night - page.read)
+            missed = None if page.missed is None else self.night - page.missed
+            others = (page.key, page.digest, page.request, page.by, page.consumed, page.change)
+            return (rank[page.version], ages, missed, *others)
+
+        return (
+            (tuple(self.site.pages.items()), self.site.down),
+            frozenset(tuple(map(aged, pages)) for pages in self.folder.values()),
+            tuple(
+                tuple(
+                    (run, tuple((key, rank[version], text) for key, version, text in file.rows))
+                    for run, file in one
+                )
+                for one in files
+            ),
+            frozenset((key, rank[version], text) for key, (version, text) in self.table.items()),
+            (frozenset(self.loads.items()), frozenset(self.is_fresh.items()), frozenset(self.misses.items())),
+            (frozenset(self.succeeded), frozenset(self.applied)),
+            (self.is_shared, self.removed_early > 0, self.wrong_changes > 0),
+        )
 
     def rows(self) -> dict[str, str]:
         """Return the table's rows of pages that are not marked as removed."""
@@ -236,20 +277,6 @@ def _how(rest: list[Any]) -> How:
     return rest[1] if len(rest) > 1 else How()
 
 
-def play(history: History, world: World, last: How = How()) -> World:  # noqa: B008 - immutable
-    """Play a history, and quiet nights after it.
-
-    :param last: how the runs of the quiet nights read the site.
-    """
-    for event in history:
-        world.do(event)
-    world.site = Site(world.site.pages)
-    for run in range(100, 100 + QUIET_NIGHTS):
-        world.do(("whole", run, last))
-        world.load(run, applies=True, succeeds=True)
-    return world
-
-
 SITES = (
     Site({"a": "x", "h": "h"}),
     Site({"a": "y", "h": "h"}),
@@ -265,39 +292,82 @@ HOWS = (
 )
 
 
-def whole_runs(length: int, hows: tuple[How, ...] = ()) -> Iterator[History]:
-    """Yield all histories of up to this number of events, with whole runs as one event.
+class Stage(NamedTuple):
+    """What decides which event may be next.
 
-    :param hows: how runs may read the site, beside completely.
+    :param last: the last event.
+    :param started: runs that have begun.
+    :param done: runs that have succeeded.
     """
-    ways: list[tuple[Any, ...]] = [(), *((how,) for how in hows)]
 
-    def extended(history: History, started: frozenset[int], done: frozenset[int]) -> Iterator[History]:
-        yield history
-        if len(history) == length:
-            return
-        last = history[-1][0]
+    last: Event
+    started: frozenset[int] = frozenset()
+    done: frozenset[int] = frozenset()
+
+    def following(self, hows: tuple[How, ...]) -> Iterator[Stage]:
+        """Yield the stages after each possible event, with whole runs as one event.
+
+        :param hows: how runs may read the site, beside completely.
+        """
+        last, started, done = self.last[0], self.started, self.done
         if last != "site":
             for site in SITES:
-                yield from extended([*history, ("site", site)], started, done)
+                yield self._replace(last=("site", site))
         if last != "gap" and started:
-            yield from extended([*history, ("gap",)], started, done)
+            yield self._replace(last=("gap",))
         for run in (1, 2):
             if run == 1 or 1 in started:
-                for way in ways:
-                    yield from extended([*history, ("whole", run, *way)], started | {run}, done | {run})
+                for way in ((), *((how,) for how in hows)):
+                    yield Stage(("whole", run, *way), started | {run}, done | {run})
                 if run in done:
-                    yield from extended([*history, ("whole alone", run)], started, done)
-                    yield from extended([*history, ("elsewhere", run)], started, done)
+                    yield self._replace(last=("whole alone", run))
+                    yield self._replace(last=("elsewhere", run))
                 for kind in ("killed after file", "killed after snapshot"):
-                    yield from extended([*history, (kind, run)], started | {run}, done - {run})
+                    yield Stage((kind, run), started | {run}, done - {run})
             if run in done:
                 if last != "read":
-                    yield from extended([*history, ("read", run)], started, done)
+                    yield self._replace(last=("read", run))
                 for load in LOADS:
-                    yield from extended([*history, ("load", run, *load)], started, done)
+                    yield self._replace(last=("load", run, *load))
 
-    yield from extended([("site", SITES[0])], frozenset(), frozenset())
+    def state(self) -> Any:
+        """Return what the next events depend on."""
+        last = self.last[0]
+        return last if last in ("site", "gap", "read") else "", self.started, self.done
+
+
+FIRST = Stage(("site", SITES[0]))
+
+
+def whole_runs(length: int, hows: tuple[How, ...] = ()) -> Iterator[History]:
+    """Yield all histories of up to this number of events; see `Stage.following`."""
+
+    def extended(history: History, stage: Stage) -> Iterator[History]:
+        yield history
+        if len(history) < length:
+            for following in stage.following(hows):
+                yield from extended([*history, following.last], following)
+
+    yield from extended([FIRST.last], FIRST)
+
+
+def worlds_after(length: int, hows: tuple[How, ...] = (), decide: Decide = compared) -> Iterator[World]:
+    """Yield a world after each history of `whole_runs`. Of worlds that differ only in their past, one is yielded."""
+    first = World(decide)
+    first.do(FIRST.last)
+    reached = [(first, FIRST)]
+    known: set[Any] = set()
+    for number in range(1, length + 1):
+        before, reached = reached, []
+        for world, stage in before:
+            yield world.copied()
+            for following in stage.following(hows) if number < length else ():
+                changed = world.copied()
+                changed.do(following.last)
+                state = (changed.state(), following.state())
+                if state not in known:
+                    known.add(state)
+                    reached.append((changed, following))
 
 
 def all_orders() -> Iterator[History]:
@@ -317,6 +387,13 @@ def all_orders() -> Iterator[History]:
                         kind, run = next(events)
                         history.append((kind, run) if kind == "whole" else (kind, run, True, True))
                 yield history
+
+
+def after(history: History, world: World) -> World:
+    """Play a history in a new world, and return it."""
+    for event in history:
+        world.do(event)
+    return world
 
 
 def drawn(rnd: random.Random, length: int, hows: tuple[How, ...] = ()) -> History:
@@ -350,9 +427,15 @@ def drawn(rnd: random.Random, length: int, hows: tuple[How, ...] = ()) -> Histor
     return history
 
 
-def faults(history: History, world: World, last: How = How()) -> list[str]:  # noqa: B008 - immutable
-    """Return what is wrong in a new world after a history; see `play`."""
-    play(history, world, last)
+def faults(world: World, last: How = How()) -> list[str]:  # noqa: B008 - immutable
+    """Let quiet nights pass in a world, and return what is wrong then.
+
+    :param last: how the runs of the quiet nights read the site.
+    """
+    world.site = Site(world.site.pages)
+    for run in range(100, 100 + QUIET_NIGHTS):
+        world.do(("whole", run, last))
+        world.load(run, applies=True, succeeds=True)
     return [
         name
         for name, is_so in (

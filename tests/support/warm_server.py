@@ -77,8 +77,10 @@ CONFIGURATIONS = ("airflow.configuration", "airflow.sdk.configuration")
 # The module of the configuration, section, and key.
 Option = tuple[str, str, str]
 
-# Modules that read an option for themselves alone: a reload gives them another value.
+# Modules that read an option for themselves alone: a reload gives them another value. Empty: no module keeps it.
 RELOADED: dict[Option, str] = {
+    # The default of an argument that programs pass.
+    ("airflow.configuration", "api", "port"): "",
     ("airflow.configuration", "api", "base_url"): "airflow.api_fastapi.app",
     ("airflow.configuration", "core", "auth_manager"): "airflow.utils.db_cleanup",
     ("airflow.sdk.configuration", "database", "sql_alchemy_conn"): "",

@@ -18,13 +18,13 @@ from airflow_provider_webdata.common.numbers import known_credits
 from airflow_provider_webdata.hooks.environment import environment
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter
 from airflow_provider_webdata.states.monitor_decision import Listed, Reporter, mark_of
+from airflow_provider_webdata.ui.changes import courses_of
 from airflow_provider_webdata.ui.charts import small_line
 from airflow_provider_webdata.ui.deliveries import by_job, delivery_rows
 from airflow_provider_webdata.ui.diffs import (
     WordBudget,
     difference,
     lines_of,
-    numbers_of,
     screenshot_of,
     side_by_side,
     values_of,
@@ -195,12 +195,7 @@ async def values_part(page: PageView) -> Response:
             for one in changed
         )
     )
-    courses: dict[tuple[str, str], list[float]] = {}
-    for check in reversed(found):
-        for one in (check.value.pages or [])[:PAGES] if check.value else ():
-            for path, (before, after) in numbers_of(one).items():
-                course = courses.setdefault((one.url or "", path), [] if before is None else [before])
-                course.append(after)
+    courses = courses_of((check.value.pages or [])[:PAGES] for check in reversed(found) if check.value)
     rows = [(url, path, course) for (url, path), course in courses.items() if len(course) > 1]
     return await page.render(
         "monitor_values.html",
@@ -259,7 +254,11 @@ async def check_part(page: PageView) -> Response:
 
 def _runs(page: PageView, check_id: str, finished: datetime) -> list[StartedRun]:
     """Return the DAG runs that a check started, of DAGs that the visitor may read."""
-    runs = runs_started(finished - _CLOCKS_APART, finished, check_ids={check_id})
+    try:
+        runs = runs_started(finished - _CLOCKS_APART, finished, check_ids={check_id})
+    except OverflowError:
+        # At the first or last day that a date can name.
+        return []
     readable = page.visitor.readable_dags({run.dag_id for run in runs})
     return [run for run in runs if run.dag_id in readable]
 

@@ -194,20 +194,18 @@ async def changes_of(page: PageView, days: int, most: int, *, with_courses: bool
     since = (datetime.now(timezone.utc) - timedelta(days=days)).replace(second=0, microsecond=0)
     # The causes above say which connection does not respond.
     lists = await asyncio.gather(*(checked_monitors(page, conn_id) for conn_id in conn_ids))
-    found = [
-        CheckChange(conn_id, monitor, check, at)
-        for conn_id, (monitors, _) in zip(conn_ids, lists, strict=True)
-        for monitor, checks in monitors
-        for check in checks.value or ()
-        if _has_changes(check) and (at := moment(check.finished_at)) is not None and at >= since
-    ]
-    found.sort(key=lambda one: one.at, reverse=True)
+    by_id: dict[str, CheckChange] = {}
+    strips: dict[str, tuple[str, list[MonitorCheck]]] = {}
+    for conn_id, (monitors, _) in zip(conn_ids, lists, strict=True):
+        for monitor, answer in monitors:
+            changed = [one for one in answer.value or () if _has_changes(one)]
+            # Several connections may lead to one team.
+            strips.setdefault(monitor.id, (conn_id, changed))
+            for check in changed:
+                if (at := moment(check.finished_at)) is not None and at >= since:
+                    by_id.setdefault(check.id, CheckChange(conn_id, monitor, check, at))
+    found = sorted(by_id.values(), key=lambda one: one.at, reverse=True)
     shown = found[:most]
-    strips = {
-        monitor.id: (conn_id, [one for one in checks.value or () if _has_changes(one)])
-        for conn_id, (monitors, _) in zip(conn_ids, lists, strict=True)
-        for monitor, checks in monitors
-    }
     if not with_courses:
         strips = {}
     wanted = dict.fromkeys((one.conn_id, one.monitor.id, one.check.id) for one in shown)

@@ -13,15 +13,16 @@ from tests.support.batch_player import LOST, Plan, SearchService, play
 ABC = Plan()
 HISTORIES = {
     "a retry": ([ABC, ABC], {}),
-    "two retries": ([ABC, ABC, ABC], {}),
     "a limit": ([ABC, ABC], {"limit": 30}),
     "a limit over two retries": ([Plan("ab")] * 3, {"limit": 30}),
-    "other queries": ([ABC, Plan("bd"), Plan("cab")], {}),
-    "another account": ([Plan("ab"), Plan("ab", "two"), Plan("ab")], {}),
-    "cleared": ([ABC, Plan(round=1), Plan(round=1)], {}),
-    "a lost response": ([Plan(("a", LOST, "b"))] * 3, {}),
+    "other queries": ([Plan("ab"), Plan("bc")], {}),
+    "other queries over two retries": ([Plan("a"), Plan("b"), Plan("ba")], {}),
+    "another account": ([Plan("a"), Plan("a", "two"), Plan("a")], {}),
+    "cleared": ([Plan("ab"), Plan("ab", round=1)], {}),
+    "cleared, then a retry": ([Plan("a"), Plan("a", round=1), Plan("a", round=1)], {}),
+    "a lost response": ([Plan(("a", LOST, "b"))] * 2, {}),
     "a lost response, with a limit": ([Plan(("a", LOST))] * 2, {"limit": 30}),
-    "a lost response, sent again": ([Plan(("a", LOST), repeats=True)] * 3, {"limit": 30}),
+    "a lost response, sent again": ([Plan(("a", LOST), repeats=True)] * 2, {"limit": 30}),
     "all at once": ([ABC, ABC], {"max_concurrency": 3}),
 }
 

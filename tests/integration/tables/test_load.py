@@ -1084,8 +1084,10 @@ KINDS_OF_PAGES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
 }
 
 
-@each_way
-@pytest.mark.parametrize("kind", KINDS_OF_PAGES)
+# What shows a failed page does not depend on the database.
+@pytest.mark.parametrize(
+    ("database", "kind"), [*zip(DATABASES, KINDS_OF_PAGES, strict=True)], indirect=["database"]
+)
 def test_failed_pages_are_loaded_from_no_file(database: Target, tmp_path: Path, kind: str) -> None:
     """In no mode, and whatever shows the failure; an empty text may not be taken for one."""
     made, columns, arguments = KINDS_OF_PAGES[kind]
@@ -1167,8 +1169,7 @@ def test_a_search_result_is_loaded_without_its_failed_page(
     assert database.rows("pages", *shown) == [("https://river.example/4", "f", None, None, None, None)]
 
 
-@each_way
-@pytest.mark.parametrize("end", [".jsonl", ".parquet", ".csv"])
+@everywhere_from(".jsonl", ".parquet", ".csv")
 def test_a_format_that_was_not_returned_replaces_no_value(database: Target, tmp_path: Path, end: str) -> None:
     def loaded(*pages: Any, table: str = "pages", **arguments: Any) -> None:
         path = str(tmp_path / f"pages{end}")

@@ -172,8 +172,7 @@ def rows(database: Target) -> dict[str, str]:
     )
 
 
-@pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("database", ["postgresql", "sqlite"], indirect=True)
+@pytest.mark.parametrize(("database", "seed"), [("postgresql", 0), ("sqlite", 1)], indirect=["database"])
 def test_the_table_is_the_site_after_two_quiet_nights(
     nights: Nights, database: Target, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

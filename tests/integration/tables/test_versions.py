@@ -199,9 +199,11 @@ def test_every_order_of_loads_ends_in_the_same_table(database: Target, tmp_path:
     every = [*itertools.permutations(range(len(STORY)))]
     orders = every if database.name == "sqlite" else every[::5]
     for order in orders:
-        for repeated in (order, (*order, *order[:2])):
-            load_nights(database, tmp_path, STORY, repeated)
-            check_table(database, STORY, is_in_order=is_chronological(repeated))
+        load_nights(database, tmp_path, STORY, order)
+        check_table(database, STORY, is_in_order=is_chronological(order))
+        for place in order[:2]:
+            load(f"{tmp_path}/{place + 1}.jsonl")
+        check_table(database, STORY, is_in_order=is_chronological(order))
     # A marked row keeps its content when an older file is loaded again.
     until_removed = [("title markdown summary", ""), ("title markdown", ""), ("removed", "")]
     load_nights(database, tmp_path, until_removed, (0, 1, 2, 0))
@@ -226,8 +228,7 @@ def test_any_order_and_repetition_of_loads_has_the_newest_versions(
     check_table(database, nights, is_in_order=is_chronological(order))
 
 
-@each_way
-@pytest.mark.parametrize("end", [".jsonl", ".parquet", ".csv"])
+@everywhere_from(".jsonl", ".parquet", ".csv")
 def test_what_a_page_did_not_return_does_not_depend_on_the_order(
     database: Target, tmp_path: Path, end: str
 ) -> None:
@@ -531,8 +532,7 @@ def test_rows_of_removed_instances_are_deleted(
     ]
 
 
-@each_way
-@pytest.mark.parametrize("end", [".jsonl", ".parquet", ".csv"])
+@everywhere_from(".jsonl", ".parquet", ".csv")
 @pytest.mark.parametrize("has_versions", [False, True])
 def test_two_dags_leave_each_other_s_columns_alone(
     database: Target, tmp_path: Path, end: str, has_versions: bool

@@ -72,9 +72,11 @@ def test_what_changed(pages: Pages, jobs: dict[str, str]) -> None:
     """Fields of pages before and after, with a link to the check; and the newest counts of each task, with its file."""
     text = pages.get("/changes").text
     checks, _, tasks = text.partition('<th scope="col">File</th>')
-    assert checks.count("<tr>\n") == 10
+    # Several connections lead to one team of the service: each check is listed once.
+    listed = re.findall(r"check_id=([\w-]+)", checks)
+    assert len(listed) == len({*listed}) >= 3
     ids = f"monitor_id={jobs['pushed monitor']}&amp;check_id={jobs['pushed check']}"
-    row = checks.partition(f'conn_id={CONN_ID}&amp;{ids}"')[2].partition("</tr>")[0]
+    row = checks.partition(f'{ids}"')[2].partition("</tr>")[0]
     cells = [re.sub(r"<[^>]*>", "", cell).strip() for cell in row.split("<td")[1:4]]
     assert [cell.partition(">")[2] for cell in cells] == [
         "text",
@@ -93,9 +95,7 @@ def test_the_card_on_home(pages: Pages, ids: dict[str, Any]) -> None:
     attention, _, changes = text.partition(">What changed</a>")
     assert attention.count("<li>") == changes.count("<li>") + 1 == 4
     assert re.search(r">\d+ more</a>", attention)
-    assert (
-        f'href="{PREFIX}/plugin/webdata{PREFIX}{UI_PATH}/monitors/monitor?conn_id={CONN_ID}&amp;' in changes
-    )
+    assert f'href="{PREFIX}/plugin/webdata{PREFIX}{UI_PATH}/monitors/monitor?conn_id=' in changes
     viewed = pages.get("/card", "viewer").text
     assert SECRET not in viewed
     assert f'href="{PREFIX}/dags/shop/runs/run/tasks/crawl/plugin/webdata_task">shop.crawl</a>' in viewed

@@ -95,7 +95,7 @@ def test_a_delivery_whose_event_started_a_hidden_run(get: Get) -> None:
         session.add(event)
         session.commit()
     text = get("/inbox/delivery", id=delivery_id)
-    assert ">report run</a>" in text
+    assert ">run of report</a>" in text
     assert "payroll" not in text
 
 
@@ -105,7 +105,7 @@ def test_a_number_is_the_id_or_the_key_of_a_delivery(get: Get) -> None:
     deliver({"type": "crawl.page", "id": "c"}, key="1" * 20)
     assert ">approved</a>" in get("/inbox", find="20260131")
     found = get("/inbox", find=str(first))
-    assert (">approved</a>" in found, ">crawl.page</a>" in found) == (True, True)
+    assert (">approved</a>" in found, ">Crawl</a>" in found) == (True, True)
     assert ">c</code>" in get("/inbox", find="1" * 20)
     # Its own id is its key.
     own = deliver({"type": "crawl.page", "id": "d"}) + 1
@@ -136,5 +136,5 @@ def test_only_events_that_report_a_start(get: Get) -> None:
         text = get("/inbox", **params)
         assert "Events that report the start of a job are hidden" in text
         assert "once the connection has a Webhook URL" not in text
-    assert ">crawl.started</a>" in get("/inbox", started="1")
+    assert ">Crawl</a>" in get("/inbox", started="1")
     assert "matches the filters" in get("/inbox", conn_id="market", event="crawl.page")

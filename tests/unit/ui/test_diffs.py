@@ -9,6 +9,7 @@ import pytest
 from airflow_provider_webdata.api.models import MonitorCheckPage
 from airflow_provider_webdata.ui.diffs import (
     MAX_LINES,
+    Difference,
     Line,
     Value,
     Word,
@@ -32,7 +33,7 @@ COLOURED = [
 ]
 ODD_TREE = {"files": [{"chunks": [{"changes": [7, {"type": 7}]}]}, 7]}
 MAP = {"price": {"previous": 8, "current": 9}, "name": {"previous": None, "current": "A"}}
-SIDE_BY_SIDE = [Value("price", "8", "9", "+1 (+12.5%)"), Value("name", "null", "A", "")]
+SIDE_BY_SIDE = [Value("price", "8", "9", Difference("+1", "+12.5%")), Value("name", "null", "A", None)]
 
 
 @pytest.mark.parametrize(
@@ -145,6 +146,7 @@ def test_many_lines_of_distinct_words_exhaust_the_budget() -> None:
         ("2 for 5 EUR", "2 for 6 EUR", ""),
         (True, False, ""),
         (10**400, 1, ""),
+        (1e-9, 1e299, "+1e+299"),
         ("x", "y", ""),
     ],
 )
@@ -152,7 +154,7 @@ def test_the_difference_of_two_values(before: Any, after: Any, change: str) -> N
     page = MonitorCheckPage(
         url="https://a.example/", diff={"json": {"p": {"previous": before, "current": after}}}
     )
-    assert values_of(page)[0].change == change
+    assert str(values_of(page)[0].difference or "") == change
 
 
 def test_numbers_of_a_check() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from itertools import islice, permutations
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -16,7 +16,7 @@ from airflow_provider_webdata.results.changes.pages import (
     merged,
     version_after,
 )
-from tests.support.changes_player import HOWS, How, World, all_orders, drawn, faults, whole_runs
+from tests.support.changes_player import HOWS, How, World, after, all_orders, drawn, faults, worlds_after
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,42 +25,39 @@ if TYPE_CHECKING:
 
     Decide = Callable[[Page | None, Found | None, RunFacts], Outcome | None]
 
-PARTS = 4
 NONE = {"wrong table": 0, "removed early": 0, "restless": 0, "wrong change": 0}
 
 
-def counted(histories: Any, lasts: tuple[How, ...] = (How(),)) -> tuple[int, dict[str, int]]:
-    """Play histories; return their number, and that of the faults by name."""
+def counted(worlds: Any, lasts: tuple[How, ...] = (How(),)) -> tuple[int, dict[str, int]]:
+    """Let quiet nights pass in worlds; return their number, and that of the faults by name."""
     played, found = 0, dict.fromkeys(NONE, 0)
-    for history in histories:
+    for world in worlds:
         for last in lasts:
             played += 1
-            for name in faults(history, World(), last):
+            for name in faults(world.copied(), last):
                 found[name] += 1
     return played, found
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_all_histories_of_six_events(part: int) -> None:
-    random.seed(part)
-    played, found = counted(islice(whole_runs(6), part, None, PARTS))
+def test_all_histories_of_six_events() -> None:
+    random.seed(1)
+    played, found = counted(worlds_after(6))
     assert found == NONE
-    # 114,930 in all parts.
-    assert played in {28_732, 28_733}
+    # Of 114,930 histories. A few more differ if the clocks do.
+    assert played > 14_000
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_all_histories_of_five_events_with_other_ways_to_read(part: int) -> None:
-    random.seed(part)
-    played, found = counted(islice(whole_runs(5, HOWS), part, None, PARTS))
+def test_all_histories_of_five_events_with_other_ways_to_read() -> None:
+    random.seed(1)
+    played, found = counted(worlds_after(5, HOWS))
     assert found == NONE
-    # 104,630 in all parts.
-    assert played in {26_157, 26_158}
+    # Of 104,630 histories.
+    assert played > 4_000
 
 
 def test_all_orders_of_two_runs_their_loads_and_three_changes() -> None:
     random.seed(1)
-    played, found = counted(all_orders())
+    played, found = counted(after(history, World()) for history in all_orders())
     assert (played, found) == (13_440, NONE)
 
 
@@ -68,8 +65,9 @@ def test_all_orders_of_two_runs_their_loads_and_three_changes() -> None:
 def test_overlapping_steps(hows: tuple[How, ...]) -> None:
     rnd = random.Random(20261128)
     random.seed(1)
-    histories = (drawn(rnd, rnd.randint(8, 60), hows) for _ in range(4_000))
-    played, found = counted(histories, (How(), How(is_incremental=True)) if hows else (How(),))
+    histories = (drawn(rnd, rnd.randint(8, 60), hows) for _ in range(2_000))
+    worlds = (after(history, World()) for history in histories)
+    played, found = counted(worlds, (How(), How(is_incremental=True)) if hows else (How(),))
     # A run that read a page is killed before its snapshot, so that its reading is not recorded: the page may be marked
     # one night too early, until it is read again.
     assert found.pop("removed early") < played / 50
@@ -129,7 +127,7 @@ def removed_silently(known: Page | None, found: Found | None, run: RunFacts) -> 
 )
 def test_the_player_finds_a_broken_rule(broken: Decide) -> None:
     random.seed(1)
-    assert any(faults(history, World(broken)) for history in whole_runs(6))
+    assert any(map(faults, worlds_after(6, decide=broken)))
 
 
 def test_every_order_of_merging_gives_one_state() -> None:
