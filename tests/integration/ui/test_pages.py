@@ -395,9 +395,11 @@ def test_refused_deliveries(pages: Pages) -> None:
     assert "Refused deliveries" not in pages.get("/inbox", role="viewer").text
     for role, conn_ids in {"admin": [HIDDEN_CONN_ID, CONN_ID], "op": [CONN_ID]}.items():
         text = pages.get("/inbox", role=role, find="a job whose webhook did not arrive").text
-        assert re.findall(r"<td>(\w+)</td>\n<td>with a wrong webhook secret", text) == conn_ids
+        # A delivery of another test spells the hidden id in upper case.
+        shown = [r"<td>(\w+)</td>\n<td>with a wrong webhook secret", r">connection (\w+)</a>"]
         attention = pages.get("/attention", role=role).text
-        assert re.findall(r">connection (\w+)</a>", attention) == conn_ids
+        for pattern, within in zip(shown, (text, attention), strict=True):
+            assert [one.lower() for one in re.findall(pattern, within)] == conn_ids
         assert "with a wrong webhook secret were refused</strong>" in attention
         assert "If the service sent them" in attention
     assert "203.0.113.9 via 10.0.0.2" in text
