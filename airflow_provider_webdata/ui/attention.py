@@ -45,6 +45,7 @@ _OF_THE_CONNECTION = frozenset(
 """Codes of errors that all tasks of a connection have for the same reason."""
 _OF_THE_SITE = frozenset({"WD-020", "WD-021", "WD-022", "WD-028", "WD-031"})
 """Codes of errors that all tasks of a site may have for the same reason."""
+_JOB_FAILED = "WD-031"
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 _ID = re.compile(r"\s*\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
@@ -219,7 +220,8 @@ def _of_site(concern: Concern, summary: TaskSummary) -> Concern:
     statuses = {one["status"] for one in pages if type(one.get("status")) is int}
     hosts = {host for one in pages if (host := _host_of(one.get("url")))}
     code = concern.failure.code if concern.failure else ""
-    if code in _OF_THE_SITE and not pages:
+    # The status in the text of other errors is that of the service's own response.
+    if code == _JOB_FAILED and not pages:
         statuses = {int(status) for status in _STATUS.findall(concern.reason)}
         hosts = {host} if statuses and (host := _host_of(summary.arguments.get("url"))) else set()
     if not hosts or len(statuses) > 1 or (len(hosts) > 1 and not statuses):

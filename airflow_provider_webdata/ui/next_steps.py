@@ -74,7 +74,10 @@ def _max_credits(_: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _timeout(_: str, arguments: Mapping[str, Any]) -> str:
-    given = arguments.get("timeout") or _DEFAULT_TIMEOUT
+    if "timeout" not in arguments:
+        # The operator has no such argument, and would refuse it.
+        return ""
+    given = arguments["timeout"] or _DEFAULT_TIMEOUT
     if type(given) is not int or not 0 < given < _MAX_TIMEOUT:
         return ""
     return f"timeout={min(2 * given, _MAX_TIMEOUT)}"

@@ -86,6 +86,20 @@ def test_what_tasks_share_is_their_cause() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("WD-022", "scrape: HTTP 404, SCRAPE_NO_CACHED_DATA: no cached page."),
+        ("WD-028", "scrape: HTTP 500, SCRAPE_DNS_RESOLUTION_ERROR: the host does not resolve."),
+    ],
+)
+def test_the_status_of_the_services_response_is_none_of_the_site(code: str, message: str) -> None:
+    task = replace(
+        failed("shop", message=message, code=code), arguments={"url": "https://docs.example/"}
+    )
+    assert [one.newest.reason for one in causes(task)] == [message]
+
+
 def test_recovered_tasks_do_not_count_with_those_that_need_a_person() -> None:
     tasks = [of_site(dag_id, 403, "https://docs.example/") for dag_id in ("shop", "news")]
     found = causes_of(
@@ -133,6 +147,9 @@ def test_a_task_is_cleared_only_if_nothing_must_be_done_before() -> None:
         ("WD-068", "It stopped at its limit", {"max_credits": 200}, "max_credits=400"),
         ("WD-068", "It stopped at its limit", {"max_credits": "{{ params.most }}"}, ""),
         ("WD-020", "The page timed out", {"timeout": 200_000}, "timeout=300000"),
+        ("WD-020", "The page timed out", {"timeout": None}, "timeout=120000"),
+        # The operator has no such argument.
+        ("WD-408", "The request timed out", {"url": "https://docs.example/"}, ""),
         ("WD-408", "The page timed out", {"timeout": 300_000}, ""),
         ("WD-401", "The key is invalid", {}, ""),
     ],
