@@ -309,13 +309,21 @@ def refused_concerns(refused: Iterable[RefusedDeliveries]) -> list[Concern]:
         Concern(
             (conn_id, reason),
             "refused",
-            f"{number(sum(one.number for one in group))} deliveries {reason} were refused",
+            _refused(sum(one.number for one in group), reason),
             Affected(group[0].last, name=f"connection {conn_id}", page=inbox_page(conn_id)),
             step=next_step([group[0].reason]),
             has_recovered=group[0].is_before_accepted,
         )
         for (conn_id, reason), group in groups.items()
     ]
+
+
+def _refused(count: int, reason: str) -> str:
+    return (
+        f"1 delivery {reason} was refused"
+        if count == 1
+        else f"{number(count)} deliveries {reason} were refused"
+    )
 
 
 def counted(count: int, noun: str) -> str:

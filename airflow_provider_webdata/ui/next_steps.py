@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.states.shortfalls import ShortfallKind
 
-LATE_STEP = "Check that a triggerer runs. To start the wait again, clear the task."
+LATE_STEP = (
+    "Check that a triggerer runs, then clear the task. A new attempt may start, and bill, another job."
+)
 """The next step for a wait whose deadline has passed."""
 _OVER_LIMIT = "Raise or omit credit_limit."
 _FAILED_PAGES = "The task's tab says which failed and why."

@@ -398,7 +398,7 @@ def test_refused_deliveries(pages: Pages) -> None:
         assert re.findall(r"<td>(\w+)</td>\n<td>with a wrong webhook secret", text) == conn_ids
         attention = pages.get("/attention", role=role).text
         assert re.findall(r">connection (\w+)</a>", attention) == conn_ids
-        assert "with a wrong webhook secret were refused</strong>" in attention
+        assert "with a wrong webhook secret was refused</strong>" in attention
         assert "If the service sent them" in attention
     assert "203.0.113.9 via 10.0.0.2" in text
     assert "enter its secret as &#34;Webhook secret&#34;" in text

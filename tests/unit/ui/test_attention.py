@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.airflow_db.tasks import TaskName
-from airflow_provider_webdata.ui.attention import Cause, TroubledSummary, causes_of, task_concern
+from airflow_provider_webdata.inbox_server.storage.refusals import RefusedDeliveries
+from airflow_provider_webdata.ui.attention import (
+    Cause,
+    TroubledSummary,
+    causes_of,
+    late_wait,
+    refused_concerns,
+    task_concern,
+)
 from airflow_provider_webdata.ui.next_steps import argument_line
-from airflow_provider_webdata.ui.tasks import TaskSummary
+from airflow_provider_webdata.ui.tasks import TaskSummary, WaitingTask
 
 NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
 CRAWL = "WebDataCrawlOperator"
@@ -94,9 +102,7 @@ def test_what_tasks_share_is_their_cause() -> None:
     ],
 )
 def test_the_status_of_the_services_response_is_none_of_the_site(code: str, message: str) -> None:
-    task = replace(
-        failed("shop", message=message, code=code), arguments={"url": "https://docs.example/"}
-    )
+    task = replace(failed("shop", message=message, code=code), arguments={"url": "https://docs.example/"})
     assert [one.newest.reason for one in causes(task)] == [message]
 
 
@@ -156,6 +162,21 @@ def test_a_task_is_cleared_only_if_nothing_must_be_done_before() -> None:
 )
 def test_the_argument_to_change(code: str, message: str, arguments: dict[str, Any], line: str) -> None:
     assert argument_line(code, message, arguments) == line
+
+
+def test_a_refused_delivery() -> None:
+    refused = RefusedDeliveries("market", "secret wrong", "203.0.113.9", 1, NOW, NOW, False)
+    assert [
+        one.reason for number in (1, 2) for one in refused_concerns([refused._replace(number=number)])
+    ] == [
+        "1 delivery with a wrong webhook secret was refused",
+        "2 deliveries with a wrong webhook secret were refused",
+    ]
+
+
+def test_the_step_for_a_late_wait_says_what_a_clear_may_bill() -> None:
+    wait = WaitingTask(TaskName("shop", "run", "crawl"), "market", "crawl", "by webhook", NOW, NOW, {})
+    assert "bill" in late_wait(wait).step
 
 
 def test_the_newest_cause_is_first() -> None:
