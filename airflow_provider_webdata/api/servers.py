@@ -305,8 +305,12 @@ def no_route(status: int, text: str, *, is_json: bool, names_object: bool) -> st
 def has_no_objects(server: Server, endpoint: str, text: str) -> bool:
     """Return whether a 404 means that a server lacks an operation, although the request names an object.
 
+    The hosted service has all of them.
+
     :param text: the server's message; empty for an empty body, which may be a proxy's unless the kind lacks it.
     """
+    if server.kind == "hosted":
+        return False
     return endpoint in (_LACKS if _NAMES_NOTHING.fullmatch(text) else server.lacks if not text else ())
 
 

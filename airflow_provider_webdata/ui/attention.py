@@ -45,6 +45,7 @@ _OF_THE_CONNECTION = frozenset(
 """Codes of errors that all tasks of a connection have for the same reason."""
 _OF_THE_SITE = frozenset({"WD-020", "WD-021", "WD-022", "WD-028", "WD-031"})
 """Codes of errors that all tasks of a site may have for the same reason."""
+_JOB_FAILED = "WD-031"
 _STATUS = re.compile(r"\bHTTP (\d{3})\b")
 _ID = re.compile(r"\s*\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
 
@@ -219,7 +220,8 @@ def _of_site(concern: Concern, summary: TaskSummary) -> Concern:
     statuses = {one["status"] for one in pages if type(one.get("status")) is int}
     hosts = {host for one in pages if (host := _host_of(one.get("url")))}
     code = concern.failure.code if concern.failure else ""
-    if code in _OF_THE_SITE and not pages:
+    # The status in the text of other errors is that of the service's own response.
+    if code == _JOB_FAILED and not pages:
         statuses = {int(status) for status in _STATUS.findall(concern.reason)}
         hosts = {host} if statuses and (host := _host_of(summary.arguments.get("url"))) else set()
     if not hosts or len(statuses) > 1 or (len(hosts) > 1 and not statuses):
@@ -249,7 +251,7 @@ def late_wait(wait: WaitingTask) -> Concern:
 
 def unanswered(conn_id: str, problem: str, at: datetime) -> Concern:
     """Return the concern for a connection whose service does not respond as it should."""
-    reason = f"Connection {conn_id} does not answer"
+    reason = f"Connection {conn_id} does not work"
     return Concern((conn_id,), "no answer", reason, Affected(at, page="/connections", name=conn_id), problem)
 
 
@@ -307,13 +309,21 @@ def refused_concerns(refused: Iterable[RefusedDeliveries]) -> list[Concern]:
         Concern(
             (conn_id, reason),
             "refused",
-            f"{number(sum(one.number for one in group))} deliveries {reason} were refused",
+            _refused(sum(one.number for one in group), reason),
             Affected(group[0].last, name=f"connection {conn_id}", page=inbox_page(conn_id)),
             step=next_step([group[0].reason]),
             has_recovered=group[0].is_before_accepted,
         )
         for (conn_id, reason), group in groups.items()
     ]
+
+
+def _refused(count: int, reason: str) -> str:
+    return (
+        f"1 delivery {reason} was refused"
+        if count == 1
+        else f"{number(count)} deliveries {reason} were refused"
+    )
 
 
 def counted(count: int, noun: str) -> str:

@@ -26,6 +26,8 @@ _PATH = "path"
 _TEXT = "text"
 """Name of the field of a page whose text changed."""
 _MAX_COUNT = 2**53
+_MAX_IN_SENTENCE = 100
+"""Maximum characters of a value in a sentence."""
 
 Course = dict[tuple[str, str], list[float]]
 """Values of a field over several checks, oldest first, by URL and field."""
@@ -50,7 +52,11 @@ class ChangedValue(NamedTuple):
     @property
     def sentence(self) -> str:
         """The change as one line."""
-        change = f"{self.before or 'nothing'} → {self.after or 'nothing'}"
+        before, after = (
+            f"{text[:_MAX_IN_SENTENCE]}…" if len(text) > _MAX_IN_SENTENCE else text or "nothing"
+            for text in (self.before, self.after)
+        )
+        change = f"{before} → {after}"
         return f"{self.url} {self.field}: {change}{f' ({self.percent})' if self.percent else ''}"
 
 
@@ -77,7 +83,7 @@ class ChangedTask(NamedTuple):
 
 
 def values_in(page: MonitorCheckPage) -> Iterator[ChangedValue]:
-    """Yield the changed values of a page in a check; of a page without values, its first changed line."""
+    """Yield the changed values of a page in a check; of a page without values, the first lines of its first change."""
     url, numbers, values = page.url or "", numbers_of(page), values_of(page)
     for one in values:
         before, after = numbers.get(one.path, (None, None))
@@ -87,13 +93,15 @@ def values_in(page: MonitorCheckPage) -> Iterator[ChangedValue]:
             texts = _exact(before), _exact(after)
         yield ChangedValue(url, one.path, *texts, one.difference.percent if one.difference else "")
     if not values:
-        lines = lines_of(page)
-        removed, added = (
-            next((_on_one_line(line.text[1:]) for line in lines if line.kind == kind), "")
-            for kind in ("removed", "added")
-        )
-        if removed or added:
-            yield ChangedValue(url, _TEXT, removed, added)
+        first: dict[str, str] = {}
+        for line in lines_of(page):
+            if line.kind in ("removed", "added"):
+                if text := _on_one_line(line.text[1:]):
+                    first.setdefault(line.kind, text)
+            elif first:
+                break
+        if first:
+            yield ChangedValue(url, _TEXT, first.get("removed", ""), first.get("added", ""))
 
 
 def courses_of(checks: Iterable[Sequence[MonitorCheckPage]]) -> Course:

@@ -33,6 +33,7 @@ _STEPS_OF_WORD = 10
 _WORD = re.compile(r"\s+|\d+(?:[.,]\d+)+|\w+|[^\w\s]")
 # A number in a text, such as $1,299.00. Three digits after a point may be decimals or thousands.
 _NUMBER = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+\.(?!\d{3}(?!\d))\d+|\d+")
+_SIGNS = ("-", "\N{MINUS SIGN}", "\N{EN DASH}")
 _KINDS = {"+": "added", "-": "removed", "@": "place"}
 _CHANGE_KINDS = {"add": "added", "del": "removed"}
 
@@ -239,7 +240,8 @@ def _amount(text: str) -> tuple[Decimal, list[str]] | None:
     if len(text) > _MAX_AMOUNT or not (found := _NUMBER.search(text)):
         return None
     around = [text[: found.start()], text[found.end() :]]
-    if any(any(map(str.isdigit, part)) for part in around):
+    # A sign before the number may be a hyphen.
+    if around[0].endswith(_SIGNS) or any(any(map(str.isdigit, part)) for part in around):
         return None
     return Decimal(found[0].replace(",", "")), around
 

@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
     from airflow_provider_webdata.states.shortfalls import ShortfallKind
 
-LATE_STEP = "Check that a triggerer runs. To start the wait again, clear the task."
+LATE_STEP = (
+    "Check that a triggerer runs, then clear the task. A new attempt may start, and bill, another job."
+)
 """The next step for a wait whose deadline has passed."""
 _OVER_LIMIT = "Raise or omit credit_limit."
 _FAILED_PAGES = "The task's tab says which failed and why."
@@ -74,7 +76,10 @@ def _max_credits(_: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _timeout(_: str, arguments: Mapping[str, Any]) -> str:
-    given = arguments.get("timeout") or _DEFAULT_TIMEOUT
+    if "timeout" not in arguments:
+        # The operator has no such argument, and would refuse it.
+        return ""
+    given = arguments["timeout"] or _DEFAULT_TIMEOUT
     if type(given) is not int or not 0 < given < _MAX_TIMEOUT:
         return ""
     return f"timeout={min(2 * given, _MAX_TIMEOUT)}"

@@ -1,7 +1,7 @@
 // The card on Airflow's Home. Airflow imports this module, and draws the function of its plugin's name.
 const React = globalThis.React;
 const address = new URL("../../card", import.meta.url);
-const RENEWED_AFTER = 60_000;
+const RENEWED_AFTER = 300_000;
 
 const style = document.createElement("style");
 style.textContent = `
@@ -33,6 +33,8 @@ globalThis.WebDataCard = function WebDataCard() {
     async function renew() {
       try {
         const answer = await fetch(address, { credentials: "same-origin" });
+        // A proxy's login is no card.
+        if (answer.redirected) return;
         // Without the right to view plugins there is no card.
         const text = answer.ok ? await answer.text() : "";
         if (isShown && (answer.ok || answer.status < 500)) setContent(text);

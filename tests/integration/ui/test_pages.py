@@ -238,7 +238,7 @@ def test_a_check_history_that_cannot_be_read_is_not_empty(pages: Pages) -> None:
 def test_a_connection_that_does_not_answer_has_a_line(pages: Pages, ids: dict[str, Any]) -> None:
     """For those who may read it. Other connections have none."""
     rows = attention(pages)
-    assert rows["dead"].startswith("Connection dead does not answer The host is unreachable")
+    assert rows["dead"].startswith("Connection dead does not work The host is unreachable")
     assert not {CONN_ID, "webdata_default"} & rows.keys()
     assert "dead" in attention(pages, "op")
     assert "dead" not in attention(pages, "viewer")
@@ -400,7 +400,7 @@ def test_refused_deliveries(pages: Pages) -> None:
         attention = pages.get("/attention", role=role).text
         for pattern, within in zip(shown, (text, attention), strict=True):
             assert [one.lower() for one in re.findall(pattern, within)] == conn_ids
-        assert "with a wrong webhook secret were refused</strong>" in attention
+        assert "with a wrong webhook secret was refused</strong>" in attention
         assert "If the service sent them" in attention
     assert "203.0.113.9 via 10.0.0.2" in text
     assert "enter its secret as &#34;Webhook secret&#34;" in text

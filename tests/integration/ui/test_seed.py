@@ -135,7 +135,7 @@ def test_pages_of_the_service(full: Full) -> None:
         "4 of 12 searches were not started",
         "WD-031",
         "after its deadline",
-        f"Connection {UNREACHABLE} does not answer The host is unreachable",
+        f"Connection {UNREACHABLE} does not work The host is unreachable",
     ):
         assert text in week, week
     changed = full.get("/changes", days=7)

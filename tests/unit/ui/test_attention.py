@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 
 from airflow_provider_webdata.airflow_db.tasks import TaskName
-from airflow_provider_webdata.ui.attention import Cause, TroubledSummary, causes_of, task_concern
+from airflow_provider_webdata.inbox_server.storage.refusals import RefusedDeliveries
+from airflow_provider_webdata.ui.attention import (
+    Cause,
+    TroubledSummary,
+    causes_of,
+    late_wait,
+    refused_concerns,
+    task_concern,
+)
 from airflow_provider_webdata.ui.next_steps import argument_line
-from airflow_provider_webdata.ui.tasks import TaskSummary
+from airflow_provider_webdata.ui.tasks import TaskSummary, WaitingTask
 
 NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
 CRAWL = "WebDataCrawlOperator"
@@ -86,6 +94,18 @@ def test_what_tasks_share_is_their_cause() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        ("WD-022", "scrape: HTTP 404, SCRAPE_NO_CACHED_DATA: no cached page."),
+        ("WD-028", "scrape: HTTP 500, SCRAPE_DNS_RESOLUTION_ERROR: the host does not resolve."),
+    ],
+)
+def test_the_status_of_the_services_response_is_none_of_the_site(code: str, message: str) -> None:
+    task = replace(failed("shop", message=message, code=code), arguments={"url": "https://docs.example/"})
+    assert [one.newest.reason for one in causes(task)] == [message]
+
+
 def test_recovered_tasks_do_not_count_with_those_that_need_a_person() -> None:
     tasks = [of_site(dag_id, 403, "https://docs.example/") for dag_id in ("shop", "news")]
     found = causes_of(
@@ -133,12 +153,30 @@ def test_a_task_is_cleared_only_if_nothing_must_be_done_before() -> None:
         ("WD-068", "It stopped at its limit", {"max_credits": 200}, "max_credits=400"),
         ("WD-068", "It stopped at its limit", {"max_credits": "{{ params.most }}"}, ""),
         ("WD-020", "The page timed out", {"timeout": 200_000}, "timeout=300000"),
+        ("WD-020", "The page timed out", {"timeout": None}, "timeout=120000"),
+        # The operator has no such argument.
+        ("WD-408", "The request timed out", {"url": "https://docs.example/"}, ""),
         ("WD-408", "The page timed out", {"timeout": 300_000}, ""),
         ("WD-401", "The key is invalid", {}, ""),
     ],
 )
 def test_the_argument_to_change(code: str, message: str, arguments: dict[str, Any], line: str) -> None:
     assert argument_line(code, message, arguments) == line
+
+
+def test_a_refused_delivery() -> None:
+    refused = RefusedDeliveries("market", "secret wrong", "203.0.113.9", 1, NOW, NOW, False)
+    assert [
+        one.reason for number in (1, 2) for one in refused_concerns([refused._replace(number=number)])
+    ] == [
+        "1 delivery with a wrong webhook secret was refused",
+        "2 deliveries with a wrong webhook secret were refused",
+    ]
+
+
+def test_the_step_for_a_late_wait_says_what_a_clear_may_bill() -> None:
+    wait = WaitingTask(TaskName("shop", "run", "crawl"), "market", "crawl", "by webhook", NOW, NOW, {})
+    assert "bill" in late_wait(wait).step
 
 
 def test_the_newest_cause_is_first() -> None:

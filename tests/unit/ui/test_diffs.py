@@ -144,6 +144,8 @@ def test_many_lines_of_distinct_words_exhaust_the_budget() -> None:
         # Decimals or thousands?
         ("1.299 EUR", "999 EUR", ""),
         ("2 for 5 EUR", "2 for 6 EUR", ""),
+        # A sign, or a hyphen?
+        ("-5 °C", "-3 °C", ""),
         (True, False, ""),
         (10**400, 1, ""),
         (1e-9, 1e299, "+1e+299"),
