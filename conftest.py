@@ -52,7 +52,7 @@ def pytest_collection(session: pytest.Session) -> Generator[None, object, object
 
     No garbage is collected among the tests, which live until the end: that was a sixth of each process's start.
     """
-    worker = os.environ.get("PYTEST_XDIST_WORKER")
+    worker = getattr(session.config, "workerinput", {}).get("workerid")
     compiled = Path(session.config.option.basetemp).parent / "compiled" if worker else None
     if compiled is not None and worker != "gw0":
         wait_until(compiled.exists)

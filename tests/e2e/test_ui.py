@@ -127,9 +127,9 @@ def test_every_link_leads_somewhere(page: Page, stack: Stack, shown: Shown) -> N
     assert airflows
     for href in airflows.values():
         page.goto(href)
-        # The task or DAG that all kinds are about.
-        names = re.findall(r"/(?:dags|tasks)/([^/?]+)", href)
-        expect(page.get_by_text(unquote(names[-1])).first).to_be_visible()
+        # The task or DAG that all kinds are about, but the list of connections.
+        names = re.findall(r"/(?:dags|tasks)/([^/?]+)|/connections$", href)
+        expect(page.get_by_text(unquote(names[-1]) or "Connections").first).to_be_visible()
         expect(page.get_by_text("Page not found")).to_have_count(0)
 
 

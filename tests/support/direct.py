@@ -24,7 +24,6 @@ from airflow.sdk.exceptions import (
 )
 
 from airflow_provider_webdata.base.service_task import HAS_RETRY_POLICIES
-from airflow_provider_webdata.common.spelling import snake_case
 from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.states.task_record import KEY, TaskRecord, stored_form
 
@@ -308,8 +307,6 @@ def run(
             for key, part in parts_of(operator, value).items():
                 ti.xcom_push(key, part)
             accept(context)
-            lacking = {*map(snake_case, value if isinstance(value, Mapping) else ())} - {*ti.xcom}
-            assert not [key for key in lacking & {*XCOM_KEYS} if not XCOM_KEYS[key].in_result], lacking
         except AirflowRescheduleException:
             first_reschedule = first_reschedule or datetime.now(timezone.utc)
             reschedules += 1

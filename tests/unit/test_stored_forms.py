@@ -53,7 +53,7 @@ RECORD: dict[str, type[msgspec.Struct]] = {
     f"task state {KEY}: credits: an entry": Entry,
 }
 """The record of a task, and the structs in it."""
-NOT_STORED = {"webdata_conn_id", "webdata_default", "webdata_task"}
+NOT_STORED = {"webdata_card", "webdata_conn_id", "webdata_default", "webdata_task"}
 IN_TASKS = (
     *("base", "common", "hooks", "operators", "policies", "runs", "sensors", "toolsets", "transfers"),
     *("triggers", "waiting"),

@@ -93,7 +93,7 @@ def test_it_is_one_screen() -> None:
     assert re.findall(r"^- \[(\w+)\]\(docs/index\.md#(\w+)\)", links, re.M) == [
         (caption, caption.lower()) for caption in captions
     ]
-    assert len(captions) == 6
+    assert len(captions) == 4
 
 
 def section(heading: str) -> str:

@@ -82,7 +82,7 @@ def test_a_count_starts_anew_after_a_day_without_a_refusal(database: Database, s
         connection.execute(update(refusal).values(since=earlier, refused_at=earlier))
     store.add_refusals({of("secret wrong"): 1})
     [found] = store.refusals([CONN])
-    assert (found.count, found.since) == (1, found.last)
+    assert (found.number, found.since) == (1, found.last)
 
 
 def test_senders_that_change_their_address_share_a_count(store: DeliveryStore) -> None:
