@@ -41,6 +41,7 @@ from tests.integration.ui.conftest import (
 )
 from tests.integration.ui.pages_server import SECONDS
 from tests.integration.ui.test_access import ids, params_of
+from tests.support.airflow_features import FRAME
 from tests.support.snippets import ROOT
 from tests.support.waiting import wait_until
 
@@ -95,7 +96,8 @@ def test_the_card_on_home(pages: Pages, ids: dict[str, Any]) -> None:
     attention, _, changes = text.partition(">What changed</a>")
     assert attention.count("<li>") == changes.count("<li>") + 1 == 4
     assert re.search(r">\d+ more</a>", attention)
-    assert f'href="{PREFIX}/plugin/webdata{PREFIX}{UI_PATH}/monitors/monitor?conn_id=' in changes
+    frame = f"{PREFIX}{FRAME}" if FRAME else ""
+    assert f'href="{frame}{PREFIX}{UI_PATH}/monitors/monitor?conn_id=' in changes
     viewed = pages.get("/card", "viewer").text
     assert SECRET not in viewed
     assert f'href="{PREFIX}/dags/shop/runs/run/tasks/crawl/plugin/webdata_task">shop.crawl</a>' in viewed
