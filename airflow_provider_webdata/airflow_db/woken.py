@@ -1,4 +1,4 @@
-"""What deliveries woke: the DAG runs that their asset events started, and the states of tasks that waited."""
+"""DAG runs that the asset events of deliveries started, and states of tasks that waited for them."""
 
 from __future__ import annotations
 

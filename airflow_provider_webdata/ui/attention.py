@@ -164,7 +164,7 @@ def causes_of(concerns: Iterable[Concern]) -> list[Cause]:
 
 
 def task_concern(troubled: TroubledSummary) -> Concern | None:
-    """Return the concern for a task; None if it needs nobody."""
+    """Return the concern for a task; None if it has none."""
     summary = troubled.summary
     at = summary.ended or summary.started
     if at is None:
