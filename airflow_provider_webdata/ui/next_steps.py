@@ -6,6 +6,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+from airflow_provider_webdata.api.servers import HOSTED
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -33,8 +35,7 @@ _BEFORE = re.compile(r"after ([\d.]+) credits that were or may have been spent")
 _MOST_FAILURES = 0.5
 """Highest error ratio that a line accepts. If more fails, the results are not worth having."""
 _MAX_CREDITS = 10**5
-_MAX_TIMEOUT = 300_000
-_DEFAULT_TIMEOUT = 60_000
+_MIN_TIMEOUT = 1000
 
 
 def argument_line(code: str, message: str, arguments: Mapping[str, Any]) -> str:
@@ -76,17 +77,14 @@ def _max_credits(_: str, arguments: Mapping[str, Any]) -> str:
 
 
 def _timeout(_: str, arguments: Mapping[str, Any]) -> str:
-    if "timeout" not in arguments:
-        # The operator has no such argument, and would refuse it.
+    # Without the argument, the operation decides. Lower numbers are seconds, of code in a browser.
+    given = arguments.get("timeout")
+    if type(given) is not int or not _MIN_TIMEOUT <= given < HOSTED.longest_scrape_ms:
         return ""
-    given = arguments["timeout"] or _DEFAULT_TIMEOUT
-    if type(given) is not int or not 0 < given < _MAX_TIMEOUT:
-        return ""
-    return f"timeout={min(2 * given, _MAX_TIMEOUT)}"
+    return f"timeout={min(2 * given, HOSTED.longest_scrape_ms)}"
 
 
 _LINES: Mapping[str, Callable[[str, Mapping[str, Any]], str]] = {
-    "WD-020": _timeout,
     "WD-033": _error_ratio,
     "WD-034": _credit_limit,
     "WD-068": _max_credits,
