@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Targets for a fresh clone; they need only Python 3.10 or newer, make, and git:
 #
 #   make demo   run the example DAGs on a real Airflow, against the sandbox, and stop everything

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How tests that run side by side share the machine, and what they share besides."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Apache Airflow provider for a web data service.
 
 This module imports nothing, so that each subpackage costs only its own imports.

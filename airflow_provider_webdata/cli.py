@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata ...`. Every `airflow` command imports this module, so commands are imported when they run."""
 
 from __future__ import annotations

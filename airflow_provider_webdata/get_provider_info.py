@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The provider's metadata, which Airflow reads without importing the rest of the package."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The two options of operators and sensors that are classes: `Changes` and `Quality`.
 
 Where one value is enough, it is the short form:

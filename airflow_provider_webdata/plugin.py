@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Airflow plugin. Every Airflow process imports this module, so it imports nothing heavy at module level."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the benchmarks of the command line, or all of them, and save the tables as Markdown."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's API server, one uvicorn process, with all installed plugins and the database of a benchmark."""
 
 from __future__ import annotations

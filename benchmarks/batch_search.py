@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches per second with 50 in flight, at a service with a latency of 100 ms, as ratios to firecrawl-py.
 
 The table also has the client's CPU time, which hardly depends on the load of the machine.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search responses of various sizes, and a server process for a response."""
 
 from __future__ import annotations

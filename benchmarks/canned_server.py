@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server that returns the same bytes for every request, so that a benchmark measures only its client.
 
 Run it as `python -m benchmarks.canned_server BODY_FILE [SECONDS]` with the delay of each response. It prints its port.

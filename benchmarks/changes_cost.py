@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cost of `changes` in a run: seconds and memory to compare a site with the state, and to write the next state.
 
 10% of the pages have changed, and 1% are new. The ratio is to writing the same pages as JSON Lines, which a run does

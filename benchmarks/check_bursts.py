@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of a DAG for checks that complete together, by method of registering events and number of checks.
 
 An event without a separate run is in the run for the next event.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time from sending the delivery of a completed check until Airflow has created the DAG run for it.
 
 One DAG is scheduled on a monitor's asset, whose events the API server registers. The asset of the other one has a

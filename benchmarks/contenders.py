@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compared clients, each as a function that sends one search and returns the number of results."""
 
 from __future__ import annotations

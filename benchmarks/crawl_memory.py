@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peak memory of writing a crawl's pages to JSON Lines, in addition to the interpreter with Airflow loaded.
 
 Linux only: the high-water mark of the resident set is reset through /proc before the pages are read.

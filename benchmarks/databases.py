@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The databases of the benchmarks, each empty and with its default settings."""
 
 from __future__ import annotations

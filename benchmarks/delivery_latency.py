@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time from sending a delivery until the waiting trigger fires.
 
 Two API servers share a database, and the triggers' reader is connected to one of them. That server receives the `same`

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cost of importing this package in a DAG file and in every Airflow process, in ms in addition to Airflow's import."""
 
 from __future__ import annotations

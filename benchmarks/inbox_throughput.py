@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deliveries per second and response time, by database and number of concurrent senders.
 
 Each route runs in a separate API server of Airflow, one uvicorn process. All share a database and use Airflow's engine:

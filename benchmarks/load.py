@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A separate process that sends deliveries over persistent connections as fast as the server responds.
 
 It uses plain sockets and prepared bytes, so that the sender has little effect on the measurement. Run it as

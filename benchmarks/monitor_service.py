@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A substitute for the service with any number of monitors, whose last check was long ago.
 
 Run it as `python -m benchmarks.monitor_service`. It prints its port. The first part of a path contains the client and

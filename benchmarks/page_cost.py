@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Milliseconds to load a page in Airflow's UI with 1,000,000 deliveries of the last 24 hours, by database.
 
 The pages of one API server (one uvicorn process) are requested one after the other as a browser does, alternating with

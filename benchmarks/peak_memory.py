@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Peak memory of a 10 MB search response, as a multiple of the body, for one call and for twenty calls.
 
 Linux only: the high-water mark of the resident set is reset through /proc before the calls.

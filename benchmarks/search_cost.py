@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CPU time of one search by response size and text, as ratios to plain httpx with json, and the worst ratios."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Time to start a crawl and to create a connection on a self-hosted server, against firecrawl-py and Airflow's command.
 
 The server is the sandbox in its self-hosted profile, which has no list of calls and no balance.

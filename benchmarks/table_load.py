@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loading 100,000 pages into a PostgreSQL table, as a ratio to COPY of the same rows from a file in COPY's format."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits of one kind in one event loop, as in the triggerer, and their cost.
 
 Run it as `python -m benchmarks.waiters KIND COUNT CONN_ID`. It prints `waiting` when all waits have started, reads a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cost of a waiting task in the triggerer: memory, requests, and the lag of the event loop.
 
 Each row is a process with one event loop and several triggers, each in a separate asyncio task as in the triggerer. The

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`python -m demo run | up | down | scale | chaos`: the implementation of the `make` targets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands behind `make demo`, `up`, `down`, `scale`, and `chaos`."""
 
 from __future__ import annotations

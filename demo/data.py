@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sixteen days of DAG runs, jobs, monitors, and deliveries in an Airflow that has just started."""
 
 from __future__ import annotations

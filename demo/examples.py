@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of the example DAGs by the scheduler, one after the other, with a report on each."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An Airflow on PostgreSQL with two API servers and two triggerers, so that one of each may die."""
 
 from __future__ import annotations

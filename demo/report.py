@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The report of a demonstration, which compares its final counts with the expected ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+-- SPDX-License-Identifier: Apache-2.0
 -- The role of an inbox that runs alone: it can fill the inbox, and nothing else. Run after `airflow db migrate`,
 -- with the role's password in INBOX_PASSWORD; again whenever the password changes.
 \getenv password INBOX_PASSWORD

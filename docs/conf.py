@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How Sphinx builds the site; `make docs` runs it on what `tools/docs_site` brings together."""
 
 from __future__ import annotations

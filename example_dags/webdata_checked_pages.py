@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search and scrape every day, and replace yesterday's file only if today's pages meet the conditions.
 
 If they do not, the task fails and the file is unchanged. The rejected pages are in a file beside it. To accept them, do

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search each month for pages published in that month, and write one file per month.
 
 The time filter comes from the run's data interval, not from the clock. Late runs (catch-up), cleared tasks, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Declare a monitor: change this file, and the next run updates the monitor at the service.
 
 The name identifies the monitor. The first run creates it. Later runs update only the fields that differ; if none does,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run once for each completed check of the monitor that `webdata_wait` declares.
 
 No task waits for the check: the API server that receives the delivery registers one event of the monitor's asset, which

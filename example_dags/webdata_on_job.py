@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run once for each completed crawl that reports to this Airflow, regardless of who started it.
 
 The API server that receives the delivery registers one event of the asset per crawl. `WebDataCrawlOperator` attaches

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One task for each of the service's other operations, after a task that checks the remaining credits.
 
 With `deferrable=True`, the tasks with jobs (crawl, agent) wait without a worker: by webhook if the connection can

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search once a day for recent pages, process each result in its own task, and report.
 
 The operator returns the list of web results, so the next task maps over it: one task instance per result, with its own

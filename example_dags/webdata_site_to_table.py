@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turn a site into a table: list its pages, scrape them in batches, and write one Parquet file per batch.
 
 Each batch is one job at the service and one mapped task. The tasks share the pool `webdata`, which limits the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search for pages, declare a monitor for them, run a check, and branch on what changed.
 
 With `deferrable=True`, the wait holds no worker: the service reports the end of the check to Airflow's inbox, and the

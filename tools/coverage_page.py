@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write build/coverage.md, which lists the tests of each rule of the service.
 
     python -m tools.coverage_page            write the page

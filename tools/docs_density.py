@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check the density of the users' pages: words in all, in each paragraph, and in each table cell.
 
     python -m tools.docs_density    list what is too long, and exit with 1 if there is anything

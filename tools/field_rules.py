@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for the literal arguments of a DAG file, as plain data derived from the request models.
 
 `tools/operator_fields.py` writes them to `base/arguments/field_rules.json`. There, `literal_check.py`

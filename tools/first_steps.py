@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Follow the README, recipes, and the tutorial literally, in an empty directory and an empty home, and time it.
 
 `python -m tools.first_steps` reads the commands from the pages and runs them in order. The code comes from this clone:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the fields of the requests that methods of the hooks accept as keyword arguments.
 
     python -m tools.hook_fields            update `hooks/fields.py` if it is outdated
@@ -26,7 +27,8 @@ FIELDS = HOOKS / "fields.py"
 SUFFIXES = ("Request", "Options")
 """Endings of the names of request models."""
 
-HEAD = '''"""Fields of requests, as keyword arguments of the hooks' methods. Written by tools/hook_fields.py.
+HEAD = '''# SPDX-License-Identifier: Apache-2.0
+"""Fields of requests, as keyword arguments of the hooks' methods. Written by tools/hook_fields.py.
 
 The annotations are evaluated on import, without `from __future__ import annotations`: `signatures.py` reads them.
 """

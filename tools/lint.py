@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check style, types, imports, and generated files, and print a summary, then the failures.
 
     python -m tools.lint                    run all stages

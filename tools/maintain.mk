@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Targets of maintainers, included by the Makefile:
 #
 #   make lint          style, types, import contracts, generated files, and forgotten places, with a summary

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modules that the provider's metadata names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write `api/models/__init__.py`, which exports all public models and imports them lazily.
 
 python -m tools.model_exports            write the file
@@ -18,6 +19,7 @@ FOLDER = ROOT / "airflow_provider_webdata" / "api" / "models"
 PACKAGE = "airflow_provider_webdata.api.models"
 
 TEXT = Template('''\
+# SPDX-License-Identifier: Apache-2.0
 """The wire models, one file per resource; a model's file is loaded when the model is first used.
 
 Requests take wire (camelCase) or Python (snake_case) names and forbid unknown fields. Responses keep unknown

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the skeleton of an operation that returns its result immediately.
 
     python -m tools.new_operation page_rank "the rank of pages on a subject"
@@ -25,6 +26,7 @@ SANDBOX = "sandbox/webdata_sandbox"
 
 FILES = {
     f"{PACKAGE}/api/models/$name.py": '''\
+# SPDX-License-Identifier: Apache-2.0
 """$Title: its request and response."""
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ class ${Class}Response(Answer):
     results: Entries[${Class}Result]
 ''',
     f"{PACKAGE}/runs/$name.py": '''\
+# SPDX-License-Identifier: Apache-2.0
 """The run of a $title call."""
 
 from __future__ import annotations
@@ -86,6 +89,7 @@ class ${Class}Run(CallRun):
         return CallResult(results, cost, lambda items, summary: {**summary, "results": items}, pushed=summary)
 ''',
     f"{PACKAGE}/operators/$name.py": '''\
+# SPDX-License-Identifier: Apache-2.0
 """The operator of $title."""
 
 from __future__ import annotations
@@ -123,6 +127,7 @@ class WebData${Class}Operator(
         self._check_arguments()
 ''',
     f"{SANDBOX}/operations/$name.py": '''\
+# SPDX-License-Identifier: Apache-2.0
 """$Title."""
 
 from __future__ import annotations
@@ -194,6 +199,7 @@ With `save_to=`, the results go to a [file](../results.md) (kind `generic`), and
 As a [search](../search.md) does: see [Errors and retries](../errors.md#effect-on-the-task).
 """,
     "tests/integration/operators/test_${name}_operator.py": '''\
+# SPDX-License-Identifier: Apache-2.0
 """$Title."""
 
 from __future__ import annotations

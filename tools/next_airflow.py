@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make test-next`: run the tests that depend on Airflow with its newest prerelease.
 
 python -m tools.next_airflow FOLDER [PYTEST ARGUMENT ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the fields of request models into the operators that send them.
 
     python -m tools.operator_fields            update outdated files

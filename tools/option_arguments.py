@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The option arguments of operators: their types, defaults, and descriptions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pictures of the pages that `make up DATA=1` shows, in Airflow's frame, and of Airflow's own beside them.
 
     python -m tools.pictures FOLDER [--pages overview,task-*] [--widths 390,1440] [--schemes light,dark]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make test-pythons`: install and test both wheels on every supported Python version.
 
 python -m tools.pythons FOLDER [VERSION ...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Write the reference: arguments, options, configuration, connection fields, commands, results, XCom keys, codes.
 
     python -m tools.reference_pages            update outdated pages

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The smoke test of `tools.pythons`: imports everything and runs one DAG against the sandbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run a command while random processes of it stall, as they do on an overloaded machine.
 
     python -m tools.stalls [--mean 0.7] [--most 3] [--seed SEED] [--log FILE] -- COMMAND...

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that depends on Airflow's internals: its database models, managers, and private modules.
 
 The rest of the package imports only what Airflow documents: the task SDK, exceptions, configuration, metrics, and the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assets that start DAGs in Airflow's tables, and the registration of their events."""
 
 from __future__ import annotations

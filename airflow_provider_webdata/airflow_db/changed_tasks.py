@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks that found pages new, changed, or removed since an earlier run."""
 
 from __future__ import annotations

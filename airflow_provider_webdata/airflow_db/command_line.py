@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of Airflow's command line that a command needs."""
 
 from airflow.cli.simple_table import AirflowConsole, SimpleTable

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's components: the applications that the API server mounts, and the triggerers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connections in Airflow's database and secrets backends. Lookup distinguishes missing from unavailable."""
 
 from __future__ import annotations

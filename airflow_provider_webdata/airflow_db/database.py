@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's database: transactions with timeouts, and errors without content in their text."""
 
 from __future__ import annotations

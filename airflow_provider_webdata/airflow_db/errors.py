@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of Airflow's database, without addresses, statements, or values in their text."""
 
 from __future__ import annotations

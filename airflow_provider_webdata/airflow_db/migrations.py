@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's part of migrations: the base class of DB managers, and the lock of `airflow db migrate`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The records of tasks in Airflow's task state store (3.3)."""
 
 from __future__ import annotations

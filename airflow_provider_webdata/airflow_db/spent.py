@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sums of the credits in the records of tasks, and in Airflow's XCom table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """This package's tasks in Airflow's tables: waits, arguments, XComs, and logged states."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """This package's tasks that failed, or whose results lack something."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The user who visits a page, and the permissions that Airflow's auth manager grants."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DAG runs that the asset events of deliveries started, and states of tasks that waited for them."""
 
 from __future__ import annotations

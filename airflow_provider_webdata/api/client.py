@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocking and asynchronous clients that call declared endpoints over httpx, each with its own connection pool.
 
 The clients only transfer bytes. Both use `exchange` to build requests and interpret responses.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parser for the service's cron expressions: five numeric fields, with runs at least five minutes apart.
 
 The dialect differs from common cron: `5/15` means 5 only, and if both day fields are set, both must match. croniter is

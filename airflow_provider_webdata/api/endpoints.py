@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Declarations of all endpoints of the service.
 
 A declaration contains all differences between calls: URL, models, price, and whether the call may be retried. The

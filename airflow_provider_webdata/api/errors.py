@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The exception hierarchy of the client. Callers decide by class, not by parsing messages.
 
 The `verdict` of an error says whether a later retry can succeed; a retry policy needs nothing else. No error

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds requests to the service, and interprets responses; the clients transfer the bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Upload of a file to the storage that the service specifies, on another host and without the API key.
 
 See sandbox/docs/service.md#parse-by-reference.

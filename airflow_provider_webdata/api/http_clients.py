@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP clients whose proxies and certificates come from the connection or from the environment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The difference between a declared and a stored monitor, and the minimal update that resolves it.
 
 Only declared fields are compared, at every depth, after the service's normalizations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streaming upload of a file as multipart form data, without loading the file into memory.
 
 httpx encodes the form with an empty file, and the file's bytes are inserted. httpx's own file upload is no substitute:

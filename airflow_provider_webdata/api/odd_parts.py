@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts of a response that do not have the documented shape."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parser for the service's schedule phrases, an alternative to cron."""
 
 from __future__ import annotations

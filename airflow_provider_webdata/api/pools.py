@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Connection pools for many concurrent asynchronous requests.
 
 With 50 concurrent requests, a single httpx pool uses up to twice the CPU time. With aiohttp (httpx-aiohttp 0.2), a

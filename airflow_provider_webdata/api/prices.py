@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Upper bounds of a request's cost, from the documented prices: sandbox/docs/service.md#credits.
 
 Requests are in wire form. Where sources differ, the higher price applies.

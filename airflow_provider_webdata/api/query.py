@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quoting of text in search queries, and time filters.
 
 Untrusted text in a query passes through `words` or `phrase`, where it cannot become an operator. The service's query

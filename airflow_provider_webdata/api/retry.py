@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In-process retries of a failed call: the errors to retry, the pauses, and the limits.
 
 Retries are deliberately short, because a waiting caller occupies a worker slot. If a wait exceeds the budget, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of servers: the one table of what differs between them. See docs/servers.md."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service-side time limit of a request, derived from its body.
 
 The client's read timeout is slightly longer, so that it receives the service's own timeout error.

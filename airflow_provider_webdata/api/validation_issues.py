@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation issues of a failed response as short text."""
 
 from __future__ import annotations

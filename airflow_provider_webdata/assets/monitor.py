@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Monitors as Airflow assets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalized asset URIs: `webdata://<connection>/monitors/<id or name>` and `.../jobs/<kind>`.
 
 A monitor's URI may end with `/meaningful`: the asset is updated only with meaningful checks. The id and the name of one

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """XCom `failure`: the reason why an attempt failed, for the task's tab in Airflow's UI."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of failed attempts."""
 
 from __future__ import annotations

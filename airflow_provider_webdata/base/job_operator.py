@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of the operators that start a job and wait for it."""
 
 from __future__ import annotations

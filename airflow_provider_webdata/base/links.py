@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links of a task in Airflow's UI. Each is an XCom that Airflow writes when the task ends or defers."""
 
 from __future__ import annotations

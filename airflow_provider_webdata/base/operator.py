@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of the service's operators, which builds a request from their arguments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of results that an argument names: only a mapping that a task returned does, never an item of its results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base classes of the sensors: start in the triggerer, deferral, and results."""
 
 from __future__ import annotations

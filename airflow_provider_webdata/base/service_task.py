@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of all tasks that call the service: hook, run, and masking."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared parts of commands: their decorator, and documents."""
 
 from __future__ import annotations

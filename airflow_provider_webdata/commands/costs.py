@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata costs`: the credits of DAGs, tasks, months, or days."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example DAG as a file in the DAG folder."""
 
 from __future__ import annotations

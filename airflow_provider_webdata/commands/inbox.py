@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata inbox list | show | replay | prune`: direct database access, without HTTP."""
 
 from __future__ import annotations

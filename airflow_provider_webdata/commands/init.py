@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata init`: prompts for a connection, tests and stores it, and writes an example DAG.
 
 It stores nothing until the key works.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dates and times in arguments of commands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Safe display of external text on a terminal, and output of commands."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalization of operator arguments, which may have several forms or be text from a template."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The identity of a task attempt."""
 
 from __future__ import annotations

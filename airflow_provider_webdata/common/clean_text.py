@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text from outside as logs and errors show it: on one line, bounded, without control characters and secrets."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors with a short code, for which docs/errors.md describes the cause and the remedy."""
 
 from __future__ import annotations

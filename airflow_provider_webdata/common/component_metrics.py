@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of Airflow's triggerer and API server, which do not use the metrics backend of tasks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Strict parsing of ISO 8601 text."""
 
 from __future__ import annotations

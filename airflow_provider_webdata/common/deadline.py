@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A deadline for a whole attempt; an httpx timeout limits only a single read or write.
 
 For blocking calls, the deadline shortens the timeout of each read and write. For asynchronous calls, it is a cancel

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The error codes: the next step, which ends each error, and what docs/errors.md adds to it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Installation of what the extras of this distribution bring."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of other clients of web data services, and the arguments to write in their place."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Normalization of host names and addresses, and the check for public ones.
 
 An untrusted host name is resolved once, its addresses are checked, and the connection uses one of them. This prevents

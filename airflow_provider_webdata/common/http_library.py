@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The HTTP library of the package, imported only here, so that it can be replaced by a compatible one in one place.
 
 With httpx2 and httpcore2 2.16 instead, all tests of the client pass, including its fault table. Airflow 3.4 requires

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """URLs that identify pages, links, and search results across runs, and page failures."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kinds of long-running jobs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Literal arguments, which are final when the DAG file is parsed, so that a task can start in the triggerer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loggers that clean their arguments, and never the format."""
 
 from __future__ import annotations

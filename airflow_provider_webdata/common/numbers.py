@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers in data of the service and of pages, which may have any type and size."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paths of the provider's pages in Airflow's UI, relative to the API server's address. `ui` implements the pages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detection of ineffective path filters of a crawl: globs instead of regular expressions, or an excluded start."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of the network and the operating system as text, without their numbers."""
 
 from __future__ import annotations

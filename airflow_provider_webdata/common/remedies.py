@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The text of errors: message, next step, code, and the address of the section about the code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time span of a DAG run's data, and the time zone of its days."""
 
 from __future__ import annotations

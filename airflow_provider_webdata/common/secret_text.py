@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Removal of secrets from values."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python names of wire names, and suggestions for misspelled names."""
 
 from __future__ import annotations

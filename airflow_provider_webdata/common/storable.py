@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON values that every database of Airflow can store."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of records in Airflow's task state store, which may be damaged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check for a supported Airflow version, before an import fails without a clear message."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lone surrogates, which JSON can contain but UTF-8 cannot. JavaScript produces them when it cuts an emoji."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TLS contexts of HTTP clients: certificates from the connection or from the environment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Passwords and tokens in URLs, to mask them in logs, rendered arguments, and pages."""
 
 from __future__ import annotations

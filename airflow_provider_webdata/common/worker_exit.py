@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The earliest time at which a task that leaves its worker may come back."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """XCom keys of the provider's tasks. Values of the service keep its field names, and are not listed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocking versions of the asynchronous methods.
 
 The blocking hook's own `_execute`, `_check`, `_follow`, `_send_file`, and `_mask` never suspend. A coroutine that

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of a guarded hook: credits, calls, and the hosts that the service may visit."""
 
 from __future__ import annotations

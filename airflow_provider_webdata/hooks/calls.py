@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls to pass to a client, and pagination of lists, for all operations of the hooks."""
 
 from __future__ import annotations

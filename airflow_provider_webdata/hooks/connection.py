@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings of an Airflow connection of type `webdata`, validated.
 
 A connection may be defined in the form, as JSON, or as a URI, which has only text extras. All are parsed alike.

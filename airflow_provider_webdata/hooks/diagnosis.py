@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a connection test as a message for the connection form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fields of requests, as keyword arguments of the hooks' methods. Written by tools/hook_fields.py.
 
 The annotations are evaluated on import, without `from __future__ import annotations`: `signatures.py` reads them.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for the hosts that the service may visit for a guarded hook."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ledger of a task's credits: an entry is reserved before a billed call, and settled after it."""
 
 from __future__ import annotations

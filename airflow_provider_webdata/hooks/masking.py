@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registration of secrets with Airflow's masker, blocking and async."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lazily created value shared by concurrent tasks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Optional reads: one attempt, a short timeout, and none at all while the server is known not to answer them."""
 
 from __future__ import annotations

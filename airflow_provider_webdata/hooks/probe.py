@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detection of a server's kind: whether it has the API, reports a balance, and checks API keys. Costs no credits."""
 
 from __future__ import annotations

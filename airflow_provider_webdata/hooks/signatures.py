@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signatures of methods that accept the fields of a request as keyword arguments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The memory of a task: its record in Airflow's task state store, shared by all that an attempt does."""
 
 from __future__ import annotations

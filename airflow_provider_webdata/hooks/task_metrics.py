@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counters and gauges in Airflow's own metrics."""
 
 from __future__ import annotations

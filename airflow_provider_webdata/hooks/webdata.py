@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hook: typed methods for operations of the service, and `request` for all others."""
 
 from __future__ import annotations

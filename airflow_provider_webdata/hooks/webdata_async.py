@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The asynchronous hook, for triggers and asynchronous tasks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The managed webhook, which the service calls to report to this Airflow's inbox, and the inbox's address."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A delivery's envelope (sandbox/docs/service.md#webhooks). Its schema is open: unreadable fields count as missing."""
 
 from __future__ import annotations

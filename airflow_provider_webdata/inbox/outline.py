@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An outline of a delivery's body, parsed without creating Python objects for the rest.
 
 A body of 16 MB may contain millions of values. Creating objects for them would block all other requests for seconds.

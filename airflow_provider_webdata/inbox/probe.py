@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Probes of the delivery path: sent with the secret and signature of a delivery, but never stored.
 
 A probe's body is not JSON, so that an older inbox without probe support rejects it instead of storing it. The response

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Short-lived JSON Web Tokens by which a reader proves to the inbox that it knows the connection's secret.
 
 A token names its connection as the audience and is signed with a key derived from the secret. Readers never send the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routes of the inbox, and the header that authenticates a delivery."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox server: `http` on top of `storage`, and their integration with Airflow.
 
 The integration consists of the application that the plugin mounts, the process of `airflow webdata inbox serve`, and

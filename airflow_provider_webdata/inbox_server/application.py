@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox of this Airflow, with its database, connections, and configuration."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Creation, migration, and removal of the inbox's tables with Airflow's: `airflow db migrate`, `airflow db reset`.
 
 Airflow 3.2 and later find the manager through `db-managers` in the provider's metadata, whether the inbox is on or off.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of Airflow's servers, in section `[webdata]` of Airflow's configuration.
 
 The plugin and the DB manager read `inbox` and `pages`. An invalid value of these must not prevent Airflow from

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata inbox serve`: the inbox on uvicorn, without Airflow's own routes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators, for use in DAG files.
 
 One module per operation; `monitor` contains the operators for monitors. An operator defines its arguments; shared code

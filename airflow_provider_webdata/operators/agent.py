@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that runs the service's AI agent."""
 
 from __future__ import annotations

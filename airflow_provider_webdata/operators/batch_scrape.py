@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that scrapes many pages in one job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that reports how many credits are left, and guards the tasks after it."""
 
 from __future__ import annotations

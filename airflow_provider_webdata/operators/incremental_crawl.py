@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that reads only the new, outdated, and changed pages of a site."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that runs code in a browser."""
 
 from __future__ import annotations

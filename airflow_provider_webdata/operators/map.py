@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that lists the URLs of a site."""
 
 from __future__ import annotations

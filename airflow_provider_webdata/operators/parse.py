@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that turns a file into text."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator for web searches."""
 
 from __future__ import annotations

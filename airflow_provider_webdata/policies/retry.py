@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The retry policy of Airflow 3.3 and later."""
 
 from __future__ import annotations

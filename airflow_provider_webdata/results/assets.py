@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asset events of a task's outlets, through which downstream DAGs find a written file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns of tables: flat, with stable names, and without data loss.
 
 Each documented field has a column, in snake_case. Nested data is JSON text. Fields without a column, and values that do

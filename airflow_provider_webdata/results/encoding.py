@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON encoding that always succeeds, so that no character makes a billed result fail."""
 
 from __future__ import annotations

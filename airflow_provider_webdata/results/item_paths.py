@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values in an item by dotted path, such as `json.price`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """OpenLineage metadata of a task's inputs and outputs, if that provider is installed."""
 
 from __future__ import annotations

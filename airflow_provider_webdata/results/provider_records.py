@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records of data providers: the rows of a response, and their columns by the contract."""
 
 from __future__ import annotations

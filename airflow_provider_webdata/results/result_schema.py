@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A schema for structured results, from JSON Schema or a pydantic model, and its columns."""
 
 from __future__ import annotations

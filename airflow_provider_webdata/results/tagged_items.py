@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Result items with tags such as their source and change."""
 
 from __future__ import annotations

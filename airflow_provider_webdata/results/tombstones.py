@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Items that represent removed pages, and their mark in files, for loads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A warning about results that are large for XCom. They are pushed anyway, because they are billed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Billed responses, stored on receipt for the task's next attempts until Airflow has stored the result."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task that makes one call: validated before, sent, and published after."""
 
 from __future__ import annotations

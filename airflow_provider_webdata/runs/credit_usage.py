@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The remaining credits, and a guard for downstream tasks."""
 
 from __future__ import annotations

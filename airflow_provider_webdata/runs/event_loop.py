@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A separate event loop for the asynchronous part of a task."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of tasks whose calls all succeeded: codes WD-030 and up in docs/errors.md."""
 
 from __future__ import annotations

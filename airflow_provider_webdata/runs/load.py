@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loading of results files into a database table."""
 
 from __future__ import annotations

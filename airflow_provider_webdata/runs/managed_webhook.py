@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The managed webhook, by which a monitor or a job reports to this Airflow's inbox.
 
 A monitor keeps its webhook for its whole lifetime.

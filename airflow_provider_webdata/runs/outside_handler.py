@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cleanup in `on_kill`, which Airflow calls in a signal handler."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls to data providers in one request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for the service's read replica: recent writes may be missing or stale for a moment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests and numbers from the rendered arguments of a task."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of all runs: the task, the translation of errors for Airflow, and the publication of results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of the runs that wait: deferred, or in the worker."""
 
 from __future__ import annotations

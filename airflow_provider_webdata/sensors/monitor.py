@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sensor for checks of a monitor."""
 
 from __future__ import annotations

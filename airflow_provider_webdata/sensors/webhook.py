@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sensor for any delivery to the inbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Verdict on an answer of the service during a wait.
 
 An error that no retry can fix ends a task, as long as nothing is billed. During a wait, it is an outage: a rotated key,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of tasks that concern monitors: the pages of a check, and the events of a webhook."""
 
 from __future__ import annotations

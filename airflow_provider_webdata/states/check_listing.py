@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pagination of a monitor's checks, back to a given time."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Queue of the checks that a wait has not yet decided on."""
 
 from __future__ import annotations

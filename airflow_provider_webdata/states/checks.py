@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Criteria and decisions of a wait for a monitor's checks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ledger of a task's credits: a call is reserved before it is sent, and settled after it."""
 
 from __future__ import annotations

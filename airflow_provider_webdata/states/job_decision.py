@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decision about a task's job: what an attempt does next, from its record and what it has learned."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Job states and their outcomes for a wait. See sandbox/docs/service.md#events."""
 
 from __future__ import annotations

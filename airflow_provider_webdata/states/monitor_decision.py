@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitor of a declaration, and whether its task may change it.
 
 The service keeps neither owners nor unique names. A managed webhook therefore carries a mark in its metadata: the

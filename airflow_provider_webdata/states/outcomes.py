@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outcomes of waits, which Airflow stores as a trigger's event until the task resumes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shortfalls of the results of tasks that succeeded: XCom `incomplete`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trigger arguments and outcomes that Airflow stores as a mapping while the task waits."""
 
 from __future__ import annotations

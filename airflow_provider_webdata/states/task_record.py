@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record of a task: everything that it remembers from one attempt to the next, in one value of Airflow's store."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Splitting of long texts at paragraph boundaries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources of an agent in a task, for XCom and OpenLineage."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tools. Their names, arguments, and docstrings are part of the model's prompt."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The toolset that gives an agent in a task access to the web, within limits."""
 
 from __future__ import annotations

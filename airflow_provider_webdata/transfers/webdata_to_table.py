@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that loads results files into a database table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Triggers for asset watchers: one asset event for each delivery or finished check."""
 
 from __future__ import annotations

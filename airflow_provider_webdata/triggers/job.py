@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trigger that waits for the end of a job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trigger that resumes a task when the service makes a result available, after the wait itself has ended."""
 
 from __future__ import annotations

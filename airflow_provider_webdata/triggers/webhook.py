@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trigger that waits for any delivery."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Read-only pages in Airflow's UI about the service, the inbox, waiting tasks, and credits.
 
 The plugin mounts the pages on the API server and imports this package on the first visit. Pages read the inbox through

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """ASGI application of the pages: routes, permission checks, and error responses."""
 
 from __future__ import annotations

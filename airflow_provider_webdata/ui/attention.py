@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Causes that need a person: of failed and rejected tasks, incomplete results, late waits, and failed events."""
 
 from __future__ import annotations

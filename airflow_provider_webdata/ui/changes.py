@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes of pages: values that checks of monitors compared, and counts of tasks with `changes`."""
 
 from __future__ import annotations

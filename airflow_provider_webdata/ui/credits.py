@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Credits by DAG and day: sums and chart."""
 
 from __future__ import annotations

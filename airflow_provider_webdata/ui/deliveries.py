@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deliveries by job or check, with the task that started it, and what they woke."""
 
 from __future__ import annotations

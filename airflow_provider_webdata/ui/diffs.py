@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Findings of a monitor check for display: colored diff lines, and changed values side by side."""
 
 from __future__ import annotations

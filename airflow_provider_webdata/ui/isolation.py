@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Templates whose outside text cannot change the direction of the text around it."""
 
 from __future__ import annotations

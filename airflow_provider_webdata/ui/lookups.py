@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages' requests to the service, with a deadline and a short-lived cache that all viewers share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Next steps that no error has, and arguments that may make a failed task succeed, as lines to copy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first rows of a task's results and their schema, from its return value or the XCom `preview`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data quality of a task and its earlier runs, read from XCom."""
 
 from __future__ import annotations

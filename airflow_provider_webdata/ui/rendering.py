@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTML rendering: templates, and filters for times, numbers, sizes, and URLs."""
 
 from __future__ import annotations

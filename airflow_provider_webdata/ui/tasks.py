@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The provider's tasks for the pages: waits as text, started jobs, and results."""
 
 from __future__ import annotations

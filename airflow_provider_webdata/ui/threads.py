@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Worker threads of the pages. The API server's own threads also serve its other routes and task heartbeats."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits: a target follows the sources of its connection until it decides that the wait has ended.
 
 Concepts:

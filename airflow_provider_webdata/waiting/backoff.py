@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Backoff for unavailable servers, with notices at the start and end of an outage."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connection of a hub: its hook, and the background tasks that use it."""
 
 from __future__ import annotations

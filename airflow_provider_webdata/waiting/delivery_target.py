@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Target for the next matching delivery."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sources and deadlines that the waits of one connection share in one event loop."""
 
 from __future__ import annotations

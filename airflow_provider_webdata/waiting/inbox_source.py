@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reader of a connection's deliveries for all its waits: one long poll with a cursor, and searches of past ones."""
 
 from __future__ import annotations

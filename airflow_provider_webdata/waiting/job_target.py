@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Target for the end of one job."""
 
 from __future__ import annotations

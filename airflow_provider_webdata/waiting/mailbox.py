@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mailboxes: queues of the sources' findings for one wait, with at most one future each."""
 
 from __future__ import annotations

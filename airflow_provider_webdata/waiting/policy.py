@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Intervals at which a wait polls the service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Poller of the service for all waits of a connection. Targets of the same job or monitor share its polls."""
 
 from __future__ import annotations

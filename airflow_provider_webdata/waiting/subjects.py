@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A polled job or monitor, shared by all targets of its waits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Subscriptions of waits to deliveries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of targets, and messages about waits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waiting for a target, in triggers or, for workers, in a thread with its own event loop."""
 
 from __future__ import annotations

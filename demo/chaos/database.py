@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A PostgreSQL server on a separate in-memory file system of a fixed size, which can be filled."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of the components and the database, each for some seconds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The load during the faults: deliveries to both inboxes, a reader of each inbox, and runs of the DAG."""
 
 from __future__ import annotations

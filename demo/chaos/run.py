@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Random faults while deliveries and tasks continue, then a recovery, and a check of the final counts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Airflow for the faults. Like a supervisor, it restarts components that die."""
 
 from __future__ import annotations

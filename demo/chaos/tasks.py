@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tasks started, what the service billed for it, and what the tasks' records say."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many waiting jobs on two of each Airflow component, some of which are killed, then a check of the final counts.
 
 No work may be lost or done twice: the service must have exactly one job per task, with the credits of its pages.

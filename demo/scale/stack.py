@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A distributed Airflow on one machine: two of each component, with PostgreSQL, Redis, and Celery."""
 
 from __future__ import annotations

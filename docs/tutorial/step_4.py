@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the web says about a river, as a table; and what has changed on two pages about it."""
 
 import pendulum

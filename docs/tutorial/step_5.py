@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the web said about a river on each day, as a table; and what has changed on two pages about it."""
 
 import pendulum

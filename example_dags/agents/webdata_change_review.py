@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """When a monitored page changes, let an agent propose what to do, and ask a person before acting on it.
 
 The agent reads pages and proposes. It has no tool that acts: the task `act` does, after a person approves the proposal

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Let an agent research a topic on the web, and store its statements with their sources in a table.
 
 Statements whose source the agent did not read, according to the toolset's record, are omitted.

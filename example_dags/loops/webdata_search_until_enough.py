@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search the last day, and widen to a week, a month, and a year until enough results are found.
 
 Each iteration of the loop is one search. The loop ends with the first one that finds enough results; later ones are not

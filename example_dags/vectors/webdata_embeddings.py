@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Split and embed changed pages of a site, with the operators of Airflow's provider Common AI.
 
 The vectors are stored in PostgreSQL with pgvector, in the connection `vectors`. The example needs no model: it hashes

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Synchronize a vector store with a site: embed new and changed pages, and mark removed ones.
 
 The store is PostgreSQL with pgvector, in the connection `vectors`. The example needs no model: it hashes the words of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls about jobs that scrape many pages, for the tests of crawl and batch scrape."""
 
 from __future__ import annotations

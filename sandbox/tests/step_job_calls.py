@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls about extract jobs and agent runs."""
 
 from __future__ import annotations

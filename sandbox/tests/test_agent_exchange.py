@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agents that call data providers, and the approvals that they request; driven by the public client."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threads of agent runs, and runs that reach their limit."""
 
 from __future__ import annotations

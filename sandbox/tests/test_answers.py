@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands in for a language model: json, questions, highlights; and the answers that a page is given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Whatever is sent to parse, extract, agent and interact, the sandbox answers as a service does and never breaks."""
 
 from __future__ import annotations

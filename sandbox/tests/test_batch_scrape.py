@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch scrapes: what only they can do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changes tracked from scrape to scrape, in every operation that has them."""
 
 from __future__ import annotations

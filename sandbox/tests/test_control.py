@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The control API: settings, pages, the record of requests, the reset."""
 
 from __future__ import annotations

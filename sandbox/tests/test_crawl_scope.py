@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pages a crawl takes, how it is started, and what is said of those that run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How every call is treated: keys, paths, bodies, limits, and the form of the answer."""
 
 from __future__ import annotations

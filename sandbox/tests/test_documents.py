@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the sandbox reads out of files: of each kind, and of broken, hostile and unreadable ones."""
 
 from __future__ import annotations

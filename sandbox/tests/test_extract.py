@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extract jobs: results, bills and ends."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every fault, as a raw client sees it."""
 
 from __future__ import annotations

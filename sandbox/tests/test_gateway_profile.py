@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The profile of a gateway to the hosted service, compared with the recorded behavior of a real one.
 
 `data/gateway_exchanges.json` has requests to firecrawl-lb 0.1.0b2 in front of this sandbox, with its responses. "<job>"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turning pages into what a scrape returns."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client that others wrote for the public service works on the sandbox: that is how its fidelity is known."""
 
 from __future__ import annotations

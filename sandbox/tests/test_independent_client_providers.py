@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The official client calls the sandbox's data providers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client that others wrote for the public service drives parse, extract, agent and interact on the sandbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The searches of indexes, and the client that others wrote for the public service on them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Browser sessions: how long they live, what they cost, and who may have one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Monitors: their life, and what the service fills in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of monitors: when they run, their states, and reading them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of checks, by kind of target."""
 
 from __future__ import annotations

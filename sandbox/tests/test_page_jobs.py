@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The life that crawl and batch scrape share: states, pages of results, cancel, errors, expiry, events, restarts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parse: a form with a file, over HTTP, to a document; both sides of what the service takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of data providers, their catalog, and their terms."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every quirk shows while it is on, and only then."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Recordings of browser sessions."""
 
 from __future__ import annotations

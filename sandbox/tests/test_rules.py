@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandbox's rules about request bodies: fields that depend on each other, formats of text, and where rules apply.
 
 The type and the limit of a single field are no subject here. tests/unit/test_models_and_sandbox.py compares each of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sample values fit the schemas that they are made for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Phrases, the cron dialect, and the next run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scrape of one page: its document, failures, cost, files, and documents that take longer than the request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search: every operator and filter, the sources, entitlements, and what it costs."""
 
 from __future__ import annotations

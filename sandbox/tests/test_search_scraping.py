@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches that scrape their results: formats, the cache, pages that fail."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The profile of a self-hosted server, compared with the recorded behavior of a real one.
 
 `data/self_hosted_exchanges.json` has 172 requests to a self-hosted server of 2026-08-21 without database

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sites as a self-hosted server reads them: without an index of its own, and by the exact address.
 
 A running server showed these differences; none of their exchanges was recorded: see docs/sandbox.md#profiles.

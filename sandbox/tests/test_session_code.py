@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The code that a browser session understands, and what it prints."""
 
 from __future__ import annotations

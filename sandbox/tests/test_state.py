@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """State that outlives the sandbox, and the sandbox as a program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extraction returns what a page states, whether or not it satisfies the schema, so that a rejection shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that are made of steps go on after a restart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a team asks about itself: credits, tokens, its queue, what it did of late."""
 
 from __future__ import annotations

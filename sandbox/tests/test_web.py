@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandbox's own web is what its page in the documentation says."""
 
 from __future__ import annotations

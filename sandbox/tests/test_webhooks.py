@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Webhook deliveries, against a real receiver."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An emulator of the service with its own small web, for demos, tests, and DAG development.
 
 It does not import the provider: it validates requests with a separate implementation of the service's rules, so it

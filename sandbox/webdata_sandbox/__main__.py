@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """``python -m webdata_sandbox``."""
 
 from __future__ import annotations

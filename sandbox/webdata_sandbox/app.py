@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ASGI application: the service under ``/v2``, the control API under ``/_sandbox``."""
 
 from __future__ import annotations

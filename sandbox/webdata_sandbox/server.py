@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sandbox servers: in a thread of this process, or as the main program."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Assembly of an emulated service from its parts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's own tables, read with plain SQL."""
 
 from __future__ import annotations

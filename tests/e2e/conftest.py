@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Airflow with the sandbox beside it, for all end-to-end tests: on SQLite, then on PostgreSQL."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A service whose answers are slow to arrive: it does the work immediately and withholds the answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A triggerer that is killed while tasks wait and event-driven DAGs watch a monitor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts outside of Airflow: monitors created without the provider, deliveries sent by hand, and the
 inbox's table, read with plain SQL."""
 

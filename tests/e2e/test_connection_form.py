@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connection form in a real browser: what a user sees, what is masked, and that a saved connection works.
 
 With `WEBDATA_SCREENSHOTS` set to a folder (`make screenshot`), it takes the pictures of the docs.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands of the first page of the README, as a user of a fresh clone runs them.
 
 `make up` runs every example, and a demo of one example starts each program with its own Python. To save time, all

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event-driven DAGs on a real Airflow: one event for each completed check, also across the death of a triggerer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures of a task, and the scheduler's reaction.
 
 The tasks of all tests start together, because the scheduler needs half a minute to miss a worker that cannot report.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service's long jobs and other operations on a real Airflow: started once whatever happens, ended on demand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow stamps the partition key of a run on the asset events of its tasks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that fail their checks on a real Airflow: held back, billed once, and accepted by hand."""
 
 from __future__ import annotations

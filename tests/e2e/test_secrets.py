@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No secret in any file or table that a whole end-to-end session left, the audit log included."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A site of a thousand pages over five runs, each with a worker killed, and each cleared once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages in a real browser with a whole Airflow: its frame, its links, and what changes while a page is open."""
 
 from __future__ import annotations

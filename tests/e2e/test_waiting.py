@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks that wait for the service on a real Airflow: nothing lost, nothing resumed twice, nothing forged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Components that are killed while tasks wait, and many tasks that wait for the same check."""
 
 from __future__ import annotations

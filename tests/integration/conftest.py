@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What integration tests share: a real Airflow that runs DAGs, a sandbox, an inbox, and a PostgreSQL server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The few calls of Airflow's public REST API that run DAGs and read the results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Features of the installed Airflow."""
 
 from __future__ import annotations

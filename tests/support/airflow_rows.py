@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of Airflow's own tables, for pages that show them. Import it only if Airflow's database is set up."""
 
 from __future__ import annotations

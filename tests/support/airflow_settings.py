@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The settings of a small Airflow that lives in one folder and disturbs nothing else on the machine."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the tested Airflow has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histories of a batch search whose worker is killed, on the real runner."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real browser, logged in to an Airflow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Certificates that vouch for themselves."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The player's world on the real step, snapshots in a folder, results files, and a table in SQLite."""
 
 from __future__ import annotations

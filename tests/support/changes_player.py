@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A player of histories of a task with `changes`: nights, edits, kills, clears, loads, and another Airflow.
 
 The decisions are the package's; the world around them is the smallest that can go wrong. Snapshots are lists of pages

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's command line in the process of the test."""
 
 from __future__ import annotations

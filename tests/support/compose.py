@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`deploy/compose.yaml` with the variables of an environment in it, as Docker Compose fills them in."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real Airflow in a separate process, which runs DAGs against a sandbox."""
 
 from __future__ import annotations

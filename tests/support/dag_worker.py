@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs DAGs in a real Airflow, one after the other, and reports their runs.
 
 A separate process, with its own home, database, and settings of Airflow. It reads one JSON object per line from stdin:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators executed in this process: signals, crashes, a misbehaving service, and tests that need no DAG run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pipeline over nights while its author edits it: a task with `changes`, its load, and the record of their states."""
 
 from __future__ import annotations

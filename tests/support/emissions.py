@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of tasks with `changes`, made by the functions that write them in production."""
 
 from __future__ import annotations

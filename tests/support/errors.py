@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The error for a person at the terminal: one sentence, and where to look next."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The number of examples that a property is tried with."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A raw socket server that misbehaves on demand, and clients to point at it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The seed of random tests, and the number of their draws."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An inbox in a thread: the real application over a SQLite file, which can be stopped and started again."""
 
 from __future__ import annotations

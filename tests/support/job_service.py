@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A service that has only jobs, over real HTTP, and answers what a test sets.
 
 Where the sandbox behaves as the service is documented to, this one does what a test needs: it loses requests or

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A player of histories of a task's ledger: calls, lost responses, kills, clears, and failing writes.
 
 The ledger is the package's. Beside it, the player keeps a list of what was sent and what is known of it, with which the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The link targets of a Markdown page."""
 
 from __future__ import annotations

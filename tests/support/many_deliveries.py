@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An inbox with very many deliveries, which the database generates."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A metrics backend that records every measurement, in place of Airflow's."""
 
 from __future__ import annotations

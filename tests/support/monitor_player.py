@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A player of histories of declared monitors: tasks of two Airflows with one key, a dashboard, and lost responses.
 
 The decision is the package's. The world around it is the smallest that can go wrong: what the service stores of a

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A model that obeys everything it reads: it carries out each line `CALL tool {"argument": ...}` once.
 
 Its last answer lists the messages that it has seen and the tools that it was given.

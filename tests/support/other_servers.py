@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other implementations of the service's API, replayed over real HTTP.
 
 Each class answers in the statuses and shapes of one of them, as seen on 2026-11-28: see docs/servers.md#what-was-tried.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PDF files, written by hand."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Free ports for programs that need theirs as a setting."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A private PostgreSQL in a separate folder. Nothing of it is left once it is closed or its user has died.
 
 It keeps PostgreSQL's default settings, `fsync` included, so that tests and measurements hold elsewhere.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Start a program in a separate session, and end everything that it started.
 
 Airflow's components fork, and a task run moves to its own process group, so ending one process or one group leaves

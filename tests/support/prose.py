@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sentences that users read: pages, docstrings, messages, metadata, and drawings, in units that stand alone."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's scheduler with the package imported: `python ready_scheduler.py`.
 
 Tasks fork from it, and do not spend half their CPU time on imports.

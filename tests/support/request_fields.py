@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values for every field of a request, derived from its model. A new field needs no entry here.
 
 Limits (numbers, lengths, choices) are read from the fields. `TEXTS` names values for each validator of this package. A

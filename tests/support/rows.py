@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rows of tables, and the items that they were made of."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Follow a DAG run as a person at the terminal would: each change of a task's state once, then the result."""
 
 from __future__ import annotations

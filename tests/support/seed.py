@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sixteen days of five DAGs as rows of Airflow's tables and the inbox, for pages that should be full.
 
 Everything follows from one seed and the given time, except the ids that the service chose. Import it only if Airflow's

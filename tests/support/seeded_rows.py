@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Disagreements between the rows that `seed` wrote and the service's state: times, ids, and sums."""
 
 from __future__ import annotations

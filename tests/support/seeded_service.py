@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sixteen days of the service for `seed`: monitors with checks, jobs of the last day, and the team's credits.
 
 A sandbox lives through them by its control API and leaves its state in a file, from which another sandbox continues.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the rows of `seed` tell: sixteen days of five DAGs, with changes, failures, a rejection, and waits."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service's own names and the connection to it, stated once and apart from the package that is tested."""
 
 from __future__ import annotations

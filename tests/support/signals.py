@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Signals that reach an operator in the middle of its work, as soon as a condition holds."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Python that the documentation shows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sandbox and an Airflow connected to it, started and ended together.
 
 Airflow's components run as four programs, as in production. Each can be killed and started again.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A monitor's check that does not end until a task waits for it, however long that takes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Functions that wait for the work of another thread, process, or task."""
 
 from __future__ import annotations

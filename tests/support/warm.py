@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Python programs that start with Airflow already imported.
 
 Importing Airflow costs 2 to 4 CPU seconds, its API server 14. `Warm` imports it once, in a process that forks a child

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The process behind `tests.support.warm`: Airflow imported, one forked child per requested Python program.
 
 `python warm_server.py SOCKET` listens on a Unix socket until no client holds a lease. Clients and messages are those of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The events that a watcher makes of the items of its stream."""
 
 from __future__ import annotations

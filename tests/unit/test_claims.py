@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims that are true only under a condition name it, wherever they stand, and examples meet it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The provider's part of Airflow's command line, which every `airflow` command builds."""
 
 from __future__ import annotations

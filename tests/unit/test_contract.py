@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for every operator, sensor, and method of the hooks that the provider's metadata names.
 
 Each failure names the forgotten field, operator, or method, the file that lacks it, and what to do.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The drawings and pictures in the docs.
 
 Every text of a drawing stays within its box, and every box within the drawing. Every picture follows the color scheme.

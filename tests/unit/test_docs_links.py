@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links between the repository's pages lead to files and headings that exist, as a code host shows them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every DAG in the documentation loads unchanged, and is fit for every run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each error that users see ends with its fix, its code, and the address of the section that explains it."""
 
 from __future__ import annotations

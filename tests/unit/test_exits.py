@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every exit of text from outside: logs, errors, XComs, metrics, and pages.
 
 Text is cleaned where it leaves. A call that passes text around the cleaners fails here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page for users of the public Python client names its methods, and operators and methods that exist."""
 
 from __future__ import annotations

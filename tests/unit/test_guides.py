@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Claims of the pages for users that no example shows: figures, commands, and the form of questions."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts in every spelling that a list of tricks against server-side request forgery knows."""
 
 from __future__ import annotations

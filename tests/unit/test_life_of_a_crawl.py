@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The page that walks the files of a crawl names files that exist."""
 
 from __future__ import annotations

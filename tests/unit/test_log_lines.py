@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The length of log lines and errors: a log view at 1440 px shows about 160 characters."""
 
 from __future__ import annotations

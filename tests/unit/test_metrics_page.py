@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/metrics.md lists the metrics that the code emits, and no others."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client's models and the sandbox's schema: two separate statements of each request, which accept the same bodies.
 
 Each side's limits are tried on the other, and so is a value of every JSON kind in every field. The tables of the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A monitor is one asset, whatever the spelling of its URI, in DAGs, in Airflow's UI, and in lineage."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options of operators and sensors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plugin brings macros, and next to no cost."""
 
 from __future__ import annotations

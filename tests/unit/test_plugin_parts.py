@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the plugin adds to the API server, by the options `inbox` and `pages`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each promise has tests, each test on the page of promises exists, and each benefit of the README is a promise."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The provider's metadata is valid, and everything that it names exists."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The span of a DAG run's data: every timetable of the installed Airflow, from its scheduler to its SDK."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The list of stored forms in docs/contributing/state.md is what the code stores."""
 
 from __future__ import annotations

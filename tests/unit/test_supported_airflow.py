@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A missing or too old Airflow is named in one sentence by each part of the package that needs Airflow.
 
 The old Airflow is a stub with a version and little else: real old versions differ in what they lack, and any import of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Halves of surrogate pairs in JSON text become text, and all else is unchanged."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Imports that the import linter cannot judge: circles of files, imports for types, and modules loaded at run time.
 
 Each case of an import at run time is a fork of one process, which imports Airflow in between. A case therefore starts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the acceptance of a server: `make acceptance BASE_URL=...`. See docs/contributing/acceptance.md.
 
 Settings are environment variables, so that the API key does not appear in the list of processes.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content that shows that an operation read the pages of the run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`dag.test()` that raises the error of a failed task."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How each method of the hook is tried, in an order in which earlier methods provide the ids that later ones need."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How each operator and sensor is tried: in a DAG with one task, which `dag.test()` runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The table of an acceptance run, as Markdown and JSON."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The acceptance run: all cases, one after the other, and the removal of what they made."""
 
 from __future__ import annotations

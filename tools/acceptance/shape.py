@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Differences between a response and the documented shape: names only, since values may be private."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages that the acceptance run reads: a site on loopback, or a few stable public pages."""
 
 from __future__ import annotations

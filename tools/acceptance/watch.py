@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Observation of every call that the provider's clients send: its price, its response, and what it starts."""
 
 from __future__ import annotations

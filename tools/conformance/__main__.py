@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run the public clients against the sandbox, and validate the calls against the service's OpenAPI description.
 
 python -m tools.conformance [DESCRIPTION]

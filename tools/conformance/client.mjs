@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Drives every method of a public client of the service, at the address in SERVICE_URL, and reports the result of each.
 
 import { Firecrawl } from "@mendable/firecrawl-js";

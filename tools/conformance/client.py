@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The public Python client's calls for recent features: data providers, approvals, support, and replays."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The provider's calls, one of each kind, for validation by a proxy."""
 
 from __future__ import annotations

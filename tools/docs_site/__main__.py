@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Build the documentation site into build/docs/html.
 
     python -m tools.docs_site [FOLDER]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parsing of docstrings into text and fields."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sections about error codes in docs/errors.md, from the table of codes and the classes of errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sphinx extension: HTML anchors as link targets, links from class names to the reference, an inventory of classes,
 and a faster sidebar and search index.
 """

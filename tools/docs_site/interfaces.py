@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reference pages of the hook, the toolset, errors, and templates."""
 
 from __future__ import annotations

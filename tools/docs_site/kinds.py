@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Descriptions of the values that a request field accepts, from the rules of `tools.field_rules`."""
 
 from __future__ import annotations

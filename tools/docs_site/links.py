@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Dead links of the built site."""
 
 from __future__ import annotations

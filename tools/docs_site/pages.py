@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of the site: those of docs/ and of the repository's root, and generated ones.
 
 Links in the repository refer to files. This module rewrites them to paths in the site. A linked file that is not a

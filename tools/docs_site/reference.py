@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generated reference pages as Markdown, by path in the site."""
 
 from __future__ import annotations

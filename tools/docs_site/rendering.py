@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Markdown for arguments, docstrings, and pages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The classes of the hook's results, and their attributes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The anchors of sandbox/docs/service.md for the rules of request fields."""
 
 from __future__ import annotations

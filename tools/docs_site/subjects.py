@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The subjects of the reference, read from the code: operators, transfers, sensors, and triggers with arguments."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Mutation tests: small changes to the package, each of which at least one test should detect.
 
 `python -m tools.mutants` draws a sample of the mutants of each part in `parts.py`, runs the tests that reach the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Run tests against a sample of the mutants of each part; list those that no test detects.
 
     python -m tools.mutants [PART ...] [--sample N] [--seed S] [--against CLONE] [--json FILE]

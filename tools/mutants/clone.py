@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A copy of the clone for mutants, with a Python environment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The mutated parts of the package, their tests, and samples of mutants."""
 
 from __future__ import annotations

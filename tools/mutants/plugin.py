@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pytest plugin that runs collected tests against mutants, each in a forked child.
 
 A first child runs all tests without a mutant, measures them, and records the functions that each test reaches. The

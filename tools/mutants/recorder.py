@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trampoline that mutated modules import to select a mutant. It records the functions that each test reaches.
 
 Processes that tests start record functions too, in the same file.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wire models, one file per resource; a model's file is loaded when the model is first used.
 
 Requests take wire (camelCase) or Python (snake_case) names and forbid unknown fields. Responses keep unknown

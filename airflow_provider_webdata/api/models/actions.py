@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Browser actions on a page, before its content is extracted."""
 
 from __future__ import annotations

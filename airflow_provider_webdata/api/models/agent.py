@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service's AI agent, which collects data from the web autonomously."""
 
 from __future__ import annotations

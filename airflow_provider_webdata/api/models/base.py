@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base classes of all wire models: field names, set fields, and the wire form."""
 
 from __future__ import annotations

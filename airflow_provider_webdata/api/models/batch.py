@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scraping many pages in one job."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Crawls: the scope, and the scrape options of each page."""
 
 from __future__ import annotations

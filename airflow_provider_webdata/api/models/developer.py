@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Searches of the service's index of developer sources: issues, pull requests, READMEs, documentation."""
 
 from __future__ import annotations

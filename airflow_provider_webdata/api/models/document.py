@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page in the responses of the scraping operations."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared field types of requests: numbers and switches from rendered templates, lists, mappings, and hosts."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Output formats of a scraped page, as strings or as objects with options."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Browser sessions that run code: standalone, or on the page of an earlier scrape.
 
 A session's `cdpUrl` and interactive URL give control of the browser, so they are secrets. Reprs omit them, `secrets()`

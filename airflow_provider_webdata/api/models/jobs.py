@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Responses about long-running jobs: start, status, cancel, and errors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Listing the URLs of a site."""
 
 from __future__ import annotations

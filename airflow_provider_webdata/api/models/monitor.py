@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to create and update monitors: targets, schedule, and notifications."""
 
 from __future__ import annotations

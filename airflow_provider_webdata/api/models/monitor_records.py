@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Monitors, their checks, and the pages of a check, as the service returns them."""
 
 from __future__ import annotations

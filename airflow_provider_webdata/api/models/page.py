@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page: content in the requested formats, and metadata."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of data providers, and the catalog of their capabilities."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service's index of research papers: search, paper details, and similar papers."""
 
 from __future__ import annotations

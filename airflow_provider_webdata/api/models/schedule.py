@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schedule of a monitor: a cron expression or a phrase."""
 
 from __future__ import annotations

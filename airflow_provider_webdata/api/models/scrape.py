@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scrape options, shared by search, monitors, and the scraping operations."""
 
 from __future__ import annotations

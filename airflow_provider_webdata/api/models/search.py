@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Web search, with optional scraping of the results in the same call."""
 
 from __future__ import annotations

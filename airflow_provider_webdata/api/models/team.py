@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The team that owns the API key."""
 
 from __future__ import annotations

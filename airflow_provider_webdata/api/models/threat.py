@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Threat protection: the override in search and scrape options, and the organization's policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Webhooks that receive the service's events."""
 
 from __future__ import annotations

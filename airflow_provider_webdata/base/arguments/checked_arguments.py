@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Argument checks while the DAG file is parsed: unknown arguments, and literals that violate a field's rule."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Masking of secrets in an operator's arguments, before Airflow stores the rendered arguments: the values of headers,
 and passwords and tokens in URLs.
 

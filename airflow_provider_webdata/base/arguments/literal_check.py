@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Cheap pre-check of literal arguments by simple rules; the models are imported only for suspects.
 
 A rule is a list whose first item is its kind:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rendering of the templates that a DAG's author wrote, and of nothing else."""
 
 from __future__ import annotations

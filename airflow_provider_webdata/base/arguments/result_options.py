@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of the arguments that say where results go, and what they must be."""
 
 from __future__ import annotations

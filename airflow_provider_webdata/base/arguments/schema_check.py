@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check, while the DAG file is parsed, that a request returns data that `result_schema` can validate."""
 
 from __future__ import annotations

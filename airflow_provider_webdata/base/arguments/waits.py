@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments that say how long to wait, and how often to poll."""
 
 from __future__ import annotations

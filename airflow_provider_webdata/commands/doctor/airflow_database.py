@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks that use Airflow's database: the inbox's tables, the last deliveries, and the triggerer."""
 
 from __future__ import annotations

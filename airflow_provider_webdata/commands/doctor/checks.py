@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The list of all checks, and their run."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The connections of this Airflow, and checks of their fields."""
 
 from __future__ import annotations

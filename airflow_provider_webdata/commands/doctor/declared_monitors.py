@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check of the monitors that this Airflow declares: the inbox accepts their deliveries."""
 
 from __future__ import annotations

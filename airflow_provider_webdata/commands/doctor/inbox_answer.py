@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of the webhook URL: it receives deliveries, and a triggerer can read them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of the installation: versions, and the plugin in Airflow's plugin manager."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The doctor's command: a line per check, followed by the next step if there is a problem, and a summary."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of the service's response: host, TLS, API key, kind of server, credits, and clock difference.
 
 One request for the credits, which is free, covers nearly all checks of a server that reports them.

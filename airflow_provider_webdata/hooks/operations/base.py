@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of the hooks and their methods."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uploaded files, turned into text. See sandbox/docs/service.md#parse."""
 
 from __future__ import annotations

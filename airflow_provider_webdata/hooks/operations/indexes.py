@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service's own search indexes: developer sources and research papers.
 
 See sandbox/docs/service.md#developer-search, #research.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long jobs: crawl, batch scrape, agent. See sandbox/docs/service.md#batch-scrape, #crawl, #agent."""
 
 from __future__ import annotations

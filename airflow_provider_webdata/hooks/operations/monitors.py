@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Monitors and their checks. See sandbox/docs/service.md#monitors."""
 
 from __future__ import annotations

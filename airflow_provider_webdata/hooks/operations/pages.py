@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single-call page operations: search, scrape, and map. See sandbox/docs/service.md#scrape, #map, #search."""
 
 from __future__ import annotations

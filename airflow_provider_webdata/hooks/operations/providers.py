@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data providers and their catalog. See sandbox/docs/service.md#data-providers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of operations without a separate method."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Browser sessions: opened directly, or on the page of an earlier scrape. See sandbox/docs/service.md#interact.
 
 URLs that control a browser are secrets: the hooks register them with Airflow's masker before returning them.

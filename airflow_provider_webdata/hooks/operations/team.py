@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The team that owns the API key: credits, tokens, queue, activity, and threat protection policy. Free.
 
 See sandbox/docs/service.md#team.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP clients that read deliveries in Airflow's processes: feed, search, and single deliveries, sync and async.
 
 They need no access to the inbox's database, and do not interpret deliveries for tasks.

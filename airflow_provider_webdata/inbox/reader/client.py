@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sync and async clients of the inbox: the feed, searches, and single deliveries."""
 
 from __future__ import annotations

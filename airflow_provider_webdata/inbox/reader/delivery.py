@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stored deliveries in the form that readers receive."""
 
 from __future__ import annotations

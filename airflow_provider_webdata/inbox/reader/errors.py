@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of reading the inbox. Waits retry all of them; the messages address the person who fixes the cause."""
 
 from __future__ import annotations

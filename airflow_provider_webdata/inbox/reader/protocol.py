@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests to the inbox and parsing of its responses, without I/O."""
 
 from __future__ import annotations

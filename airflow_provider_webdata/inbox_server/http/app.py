@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox's ASGI application: mounted on the API server by the plugin, or served standalone."""
 
 from __future__ import annotations

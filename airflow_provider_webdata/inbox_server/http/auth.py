@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Authentication of senders and readers."""
 
 from __future__ import annotations

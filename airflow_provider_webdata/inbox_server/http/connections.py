@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cache of connections' secrets. Unauthenticated callers choose the connection's id in the URL."""
 
 from __future__ import annotations

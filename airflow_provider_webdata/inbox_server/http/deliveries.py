@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routes that serve deliveries to triggers and sensors, which authenticate with a token."""
 
 from __future__ import annotations

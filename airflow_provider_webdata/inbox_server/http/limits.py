@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits on the resources that unauthenticated callers can consume."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parameters of readers: query parameters, and the fields of a search's body.
 
 Validated manually: for query strings, pydantic accepts ` 1`, `1_0`, and, as a date, seconds; in strict mode it rejects

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receipt of deliveries: rejected as early as possible, stored before they are acknowledged.
 
 An unauthenticated request costs one comparison. Its body is read only if it claims to be signed, for existing and

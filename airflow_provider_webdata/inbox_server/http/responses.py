@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared JSON responses; errors are `{"error": ...}`."""
 
 from __future__ import annotations

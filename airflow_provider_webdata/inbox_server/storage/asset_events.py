@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asset events of completed checks and jobs, registered by the API server: they start DAGs without a triggerer.
 
 A thread reads stored deliveries from a cursor onward. One transaction queues the deliveries that start a DAG, for each

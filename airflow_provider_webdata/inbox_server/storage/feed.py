@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The feed of published deliveries: readers page forward, and wait at its end.
 
 A delivery is published once it has a position in the feed. While readers wait, one task publishes what this process

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox of one process: combines storing, reading, and pruning."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of refused deliveries, by connection, reason, and sender.
 
 Anyone may send requests to be refused, so they cost little: a process writes at most once a second, after the response,

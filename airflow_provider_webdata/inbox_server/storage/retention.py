@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retention: deletes old deliveries in small transactions that do not block writers and readers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search statements that use an index for any number of deliveries.
 
 A search is a union: one part per kind of value, or per event, finds the ids of its first deliveries through a separate

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of the feed, in which a cursor never skips a delivery.
 
 Transactions may commit in a different order than they start, so a generated id is not a cursor: a reader that saw 12

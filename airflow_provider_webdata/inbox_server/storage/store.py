@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox in the database: every method is one transaction, and is thread-safe."""
 
 from __future__ import annotations

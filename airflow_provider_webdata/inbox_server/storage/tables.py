@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox's tables in Airflow's metadata database, with separate metadata as DB managers require."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Blocking calls in daemon threads: a hanging database or secrets backend never keeps the process from exiting."""
 
 from __future__ import annotations

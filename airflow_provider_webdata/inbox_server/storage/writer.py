@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Group commit: many deliveries in one transaction, each acknowledged only after the commit.
 
 A commit costs the same for one delivery and for a hundred. Deliveries that arrive during a commit are batched into the

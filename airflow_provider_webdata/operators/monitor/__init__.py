@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that declare, update, delete, run, and list monitors. Each is imported on first use."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operator that changes a monitor."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The compared content of an item, and its digest."""
 
 from __future__ import annotations

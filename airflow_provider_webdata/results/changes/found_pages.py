@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages that a run found, sorted by key in bounded memory."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The items of a task with `changes`, as its file has them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A page in the state of `changes`, and the decision of a run about it.
 
 A page's version grows with each of its emissions, so that of two snapshots, and of two rows of a table, the greater one

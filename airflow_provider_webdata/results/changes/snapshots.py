@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The folder of a task's snapshots: usually one file, two after runs that overlapped."""
 
 from __future__ import annotations

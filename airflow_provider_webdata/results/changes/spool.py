@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The items of a run, in a temporary file until each one's change is known."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of results, whole or absent, in all formats."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """CSV by RFC 4180: UTF-8, a header, one row per item, and no cell that a spreadsheet would run as a formula.
 
 Text is quoted, to distinguish empty text from null, which is an empty cell. Numbers are not quoted.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The registry of the file formats of results.
 
 This module is imported during DAG parsing, so writers and readers are import paths, imported when a file is opened.

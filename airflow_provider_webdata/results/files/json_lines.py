@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON Lines: one item per line, as the service sent it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files of results in any format, written item by item and published atomically."""
 
 from __future__ import annotations

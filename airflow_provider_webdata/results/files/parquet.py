@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parquet: items as rows of documented columns, in row groups of bounded size."""
 
 from __future__ import annotations

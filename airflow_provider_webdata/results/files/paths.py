@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for the paths that authors write, and the `*` that becomes the name of a task instance.
 
 `save_to="s3://lake/shop/*.parquet"` gives each task instance a separate file, which a retry replaces.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Atomic file writes: a reader sees the old file or the new file, never a partial one.
 
 On a local file system, the bytes are written to a hidden file in the same folder, which is renamed after it is complete

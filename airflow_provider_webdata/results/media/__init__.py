@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Copies of media, which the service links for a limited time."""

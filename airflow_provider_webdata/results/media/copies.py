@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Download of screenshots, audio, video, and PDFs before their links expire.
 
 Links to screenshots expire after 24 hours, and links to audio and video after one hour

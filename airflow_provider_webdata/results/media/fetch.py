@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Streaming download of media files with type and size checks. Their hosts receive no data of the service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content type of a media file, from its Content-Type header and its first bytes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first results of a task, shortened, for its page in Airflow's UI."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The requested pages of a batch, and the requested formats of its pages, compared with what was returned."""
 
 from __future__ import annotations

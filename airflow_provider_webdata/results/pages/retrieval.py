@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flat documents for retrieval: one row per page, with a stable id for upserts and deletes in vector stores.
 
 Chunking and embedding are up to the user.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages and modification dates in the sitemaps of a site."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detection of pages shown in place of the requested one: block, consent, and login pages, soft 404s, empty shells.
 
 A rule is a phrase and its place; `substitutes.json` has the rules. A phrase in the text counts only on a short

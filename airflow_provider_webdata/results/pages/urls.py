@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Canonical URLs, which are equal for all URLs of a page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The visible text of a page, and pages without one."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of databases for loads."""
 
 from __future__ import annotations

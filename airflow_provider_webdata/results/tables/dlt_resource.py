@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results files as a resource of dlt, for pipelines of your own."""
 
 from __future__ import annotations

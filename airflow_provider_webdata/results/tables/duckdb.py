@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DuckDB: loads Arrow tables into a temporary table, and upserts from there with `ON CONFLICT`."""
 
 from __future__ import annotations

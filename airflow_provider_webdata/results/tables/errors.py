@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Errors of loads into tables."""
 
 from __future__ import annotations

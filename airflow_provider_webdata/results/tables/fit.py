@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Comparison of an existing table with the rows to load."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results files of any format, as rows."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The layout of a load (table, columns, and key), derived from a file's column names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Atomic loads of files into a table."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PostgreSQL: loads rows into a temporary table with `COPY`, and upserts from there with `ON CONFLICT`."""
 
 from __future__ import annotations

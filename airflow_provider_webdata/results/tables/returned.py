@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Columns of items that a page may not have returned."""
 
 from __future__ import annotations

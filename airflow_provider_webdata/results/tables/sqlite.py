@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """SQLite: loads rows into a temporary table with `executemany`, and upserts from there with `ON CONFLICT`."""
 
 from __future__ import annotations

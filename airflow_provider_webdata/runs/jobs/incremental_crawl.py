@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An incremental crawl: scrapes only the pages of a site that are new, outdated, or not consumed yet."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job: started once for all attempts of the task, awaited, and its result published."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The billed calls that list a site: its map and its sitemaps."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a job: its pages or data, and the errors of individual pages."""
 
 from __future__ import annotations

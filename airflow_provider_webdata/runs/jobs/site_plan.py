@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of a site that an incremental crawl requests, and those that it only notes as listed.
 
 A map cuts the last slash and the query of a URL: its link `/p` may represent `/p/`, or `/p?id=1` and `/p?id=2`, while

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Single start of a job across all attempts of a task: takes the steps that `states.job_decision` decides."""
 
 from __future__ import annotations

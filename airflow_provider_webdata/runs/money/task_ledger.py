@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ledger of a task: requests within its credit limit, and the XCom `credits`."""
 
 from __future__ import annotations

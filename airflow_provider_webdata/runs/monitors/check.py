@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of the runs that can wait for a monitor check, and the check's XCom form."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A declared monitor: found, created, or updated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Lookup of monitors by id or name, despite the service's replication lag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Updates, deletions, and lists of monitors."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A monitor check, started once for all attempts of the task."""
 
 from __future__ import annotations

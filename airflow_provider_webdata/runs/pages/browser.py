@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A browser session of the service that a task uses and always closes.
 
 An open browser bills until its ttl ends. A task therefore closes it when it succeeds, fails, times out, or is killed;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Count of pages served from the service's cache, for the task log."""
 
 from __future__ import annotations

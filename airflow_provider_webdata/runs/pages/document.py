@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One document: a scraped page or a parsed file."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Code steps in a browser session that the task always closes."""
 
 from __future__ import annotations

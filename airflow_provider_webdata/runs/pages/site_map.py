@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A map of a site: the list of its URLs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages among the results: failed, empty, and cut ones, and requested formats that no page has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Detection of new, changed, and removed pages; see `options.Changes`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check of the loads that read a task's file, before the task's call is billed.
 
 It finds what the DAG alone shows: a column or a key that the file will not have, and a connection that does not exist.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Media of items, downloaded before their links expire."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Check that no other task instance or run replaces the file of a task, before anything is billed."""
 
 from __future__ import annotations

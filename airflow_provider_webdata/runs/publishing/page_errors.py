@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The failed, empty, and cut pages among a task's results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Publication of results to XCom or a file, through the steps of the task's options."""
 
 from __future__ import annotations

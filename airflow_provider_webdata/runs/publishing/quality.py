@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The quality that results need before they are published; see `options.Quality`."""
 
 from __future__ import annotations

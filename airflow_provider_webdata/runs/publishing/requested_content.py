@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The part of a task's request that decides what a page's item and row contain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A step of a publication."""
 
 from __future__ import annotations

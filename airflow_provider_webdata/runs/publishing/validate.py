@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of structured results against the task's or the request's schema."""
 
 from __future__ import annotations

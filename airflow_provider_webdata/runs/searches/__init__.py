@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch search: concurrent searches. Each fails independently."""

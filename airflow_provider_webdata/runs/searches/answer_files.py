@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The answers of a batch's searches, each in a file beside the output from its receipt on, and what they cost."""
 
 from __future__ import annotations

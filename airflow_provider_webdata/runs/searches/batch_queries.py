@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The searches of a batch, parsed from the operator's `queries` and validated before the first is billed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch search: runs the searches that earlier attempts did not, then publishes all results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runner of a batch's concurrent searches."""
 
 from __future__ import annotations

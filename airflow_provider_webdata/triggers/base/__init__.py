@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base classes of the triggers: deadlines, first log lines, events, watcher cursors, and serialization."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rate-limited logging of the first line of each wait."""
 
 from __future__ import annotations

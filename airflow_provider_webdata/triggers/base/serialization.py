@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Serialization of triggers."""
 
 from __future__ import annotations

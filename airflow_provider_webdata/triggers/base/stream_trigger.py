@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of the triggers for asset watchers: one stream each, and cursors that survive a restart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of the triggers for deferred tasks: deadline, start time, and the final event."""
 
 from __future__ import annotations

@@ -1,1 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages, one module each: requests, permissions, and template values."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Credits that the tasks of the visitor's DAGs reported: the overview's chart and table, and sums as CSV."""
 
 from __future__ import annotations

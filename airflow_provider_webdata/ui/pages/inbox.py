@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox: deliveries by job or check, each with its body, its task, and what it woke; and refused deliveries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Monitors, their check history, and the findings of a check."""
 
 from __future__ import annotations

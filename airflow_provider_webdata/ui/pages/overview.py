@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Overview: what needs attention, what changed, and the credits of DAGs."""
 
 from __future__ import annotations

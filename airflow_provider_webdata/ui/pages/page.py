@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base of the pages: parameters, permissions, and data sources."""
 
 from __future__ import annotations

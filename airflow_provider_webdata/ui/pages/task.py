@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tab of a task instance."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The card on Airflow's Home. Airflow imports this module, and draws the function of its plugin's name.
 const React = globalThis.React;
 const address = new URL("../../card", import.meta.url);

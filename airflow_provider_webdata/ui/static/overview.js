@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // A link to another selection of a part renews that part, so that the page keeps its place.
 document.addEventListener("click", (event) => {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Airflow shows the pages in a frame of the same origin. The root element of the parent window has the theme.
 const above = (() => {

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Watcher cursors in Airflow's asset state store (3.3), from which a restart continues."""
 
 from __future__ import annotations

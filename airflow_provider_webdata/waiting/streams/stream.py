@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A watcher's stream of items, and the cursor from which a restart continues.
 
 On Airflow 3.3, a stream is the producer of a shared stream in ack mode, with a single watcher: Airflow reports when the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deliveries of a connection, as a stream for an asset watcher."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two DAGs that run once per completed check: for asset events of the API server, and for those of a watcher."""
 
 from __future__ import annotations

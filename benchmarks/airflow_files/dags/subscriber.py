@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The only DAG that subscribes to deliveries to the compared provider, so that it accepts them."""
 
 from __future__ import annotations

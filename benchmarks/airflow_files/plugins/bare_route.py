@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A route that reads a delivery without storing it: the upper bound of Airflow's API server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every kind of task that starts something, of pages, queries, and monitors that are unique to the run.
 
 So everything at the service belongs to exactly one task. Only the inbox names a job whose response was lost:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DAGs that run once for each completed batch scrape of a connection."""
 
 from __future__ import annotations

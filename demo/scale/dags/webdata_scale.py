@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many jobs at the same time, each a deferred task, which waits without a worker; see docs/scaling.md."""
 
 from __future__ import annotations

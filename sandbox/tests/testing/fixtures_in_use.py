@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests of a user's project that use all that the fixtures can do; run by test_user_project.py."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pytest plugin in a user's project: the one that docs/testing.md describes, with further tests."""
 
 from __future__ import annotations

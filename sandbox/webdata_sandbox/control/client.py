@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Client of the control API, for a sandbox in this process or elsewhere."""
 
 from __future__ import annotations

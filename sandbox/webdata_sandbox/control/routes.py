@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routes of the control API. They have no authentication and are for this machine only."""
 
 from __future__ import annotations

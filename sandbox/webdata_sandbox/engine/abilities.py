@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scrape options that a server without language model, browser, and proxies cannot fulfill."""
 
 from __future__ import annotations

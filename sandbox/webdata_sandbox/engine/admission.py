@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks before scraping: refuse options that the team may not use or the sandbox does not support."""
 
 from __future__ import annotations

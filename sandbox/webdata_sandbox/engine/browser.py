@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An interpreter for the few statements that a browser session of the sandbox supports.
 
 No real code runs. Statements are separated by newlines or semicolons, and each must match a pattern of

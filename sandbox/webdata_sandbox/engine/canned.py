@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Canned answers: values that a test or demo sets for a page because the sandbox cannot generate them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The changeTracking format: compares a scrape with the previous one of the same page and tag."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The checks of monitors: schedule, results, cost, and notifications."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Crawl options parsed from a few fixed phrases of a prompt, without a language model."""
 
 from __future__ import annotations

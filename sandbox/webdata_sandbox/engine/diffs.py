@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The difference between two versions of a page.
 
 Libraries do not fit: converting the tree of unidiff would need as many lines, and its chunk headers differ. deepdiff

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of uploaded files to pages, without an office suite.
 
 Office files are ZIP archives of XML. The sandbox reads their headings, paragraphs, lists, links, and tables, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The formats of a scraped page: conversions of its markup, and substitutes for a language model."""
 
 from __future__ import annotations

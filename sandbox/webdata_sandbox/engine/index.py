@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search index of the sandbox's web."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The JSON-LD of a page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A substitute for the service's judge: compares words without a language model, and says so in its reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Media files of pages, served at signed URLs that expire.
 
 The sandbox cannot take a screenshot or download a video. It serves the file that a test or demo sets for the page.

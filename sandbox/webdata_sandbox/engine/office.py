@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Conversion of office files and e-books to HTML: headings, paragraphs, lists, links, and tables.
 
 No single library replaces these readers: markitdown has 32 dependencies and does not support OpenDocument, and

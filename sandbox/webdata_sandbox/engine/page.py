@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One page of the sandbox's web.
 
 The properties of a page come from its meta tags: ``article:published_time``, ``og:type`` (``article``: news;

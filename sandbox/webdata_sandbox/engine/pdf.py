@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extraction of a PDF's embedded text with pypdf, without character recognition."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandbox's data providers: capabilities, contracts, and records."""
 
 from __future__ import annotations

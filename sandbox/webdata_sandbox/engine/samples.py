@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sample values for a JSON Schema, used where the service's language model would infer a value."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Stored scrapes of all operations, by id."""
 
 from __future__ import annotations

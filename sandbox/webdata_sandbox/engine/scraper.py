@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scraping of the sandbox's pages through the service's cache."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parsing of a search query into words, phrases, and operators."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Properties of a site: robots.txt, the sitemap, and generated pages.
 
 Generated pages need no storage: each request generates the page from its number, and neither the cache nor the

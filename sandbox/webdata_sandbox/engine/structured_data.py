@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Structured data that pages state themselves, mapped to a JSON Schema.
 
 The service uses a language model. This substitute fills only properties with the names of what a page states: its URL,

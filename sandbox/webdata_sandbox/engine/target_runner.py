@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Checks of monitor targets, by kind."""
 
 from __future__ import annotations

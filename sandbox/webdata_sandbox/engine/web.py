@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandbox's web: pages from a directory, from the control API, and generated ones.
 
 The directory contains one directory per host with one file per page: ``index.html`` is the front page, ``a/b.html`` is

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Delivery of webhook events with the documented retries (sandbox/docs/service.md#webhooks)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Words and sentences of a text, for comparison and display."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The request pipeline: faults, authentication, rate limits, parsing, the operation, and the response.
 
 It does not use Starlette's ``Request`` and ``GZipMiddleware``: they save no code, and the middleware removes the

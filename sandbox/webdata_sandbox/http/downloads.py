@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Page files, served at signed URLs."""
 
 from __future__ import annotations

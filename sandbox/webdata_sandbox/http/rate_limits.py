@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rate limits: calls per minute in each class."""
 
 from __future__ import annotations

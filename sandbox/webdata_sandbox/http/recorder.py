@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A log of received requests, for tests."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """HTTP requests, reduced to the parts that the service uses."""
 
 from __future__ import annotations

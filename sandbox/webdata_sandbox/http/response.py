@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sending of responses: general quirks, compression, and ASGI messages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uploads as ``multipart/form-data`` or raw bodies; large files are spooled to disk."""
 
 from __future__ import annotations

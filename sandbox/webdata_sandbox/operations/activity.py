@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recent activity of the team."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Agent runs, emulated without a language model.
 
 The request determines the steps: a visit to each of its URLs and, unless the run is limited to them, a search for the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch scrapes: jobs that scrape a list of URLs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Input and output of an operation."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Crawls: jobs that follow the links of a site."""
 
 from __future__ import annotations

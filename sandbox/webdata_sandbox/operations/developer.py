@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Developer search: issues, pull requests, and READMEs of repositories, and documentation."""
 
 from __future__ import annotations

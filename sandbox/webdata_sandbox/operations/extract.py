@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Extract jobs: structured data from pages, without a language model (see ``engine/structured_data.py``)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Feedback on the results of earlier calls."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Browser sessions: standalone or on a scraped page, billed per minute."""
 
 from __future__ import annotations

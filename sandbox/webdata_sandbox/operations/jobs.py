@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Base class of jobs: storage, webhook events, and one day of retention."""
 
 from __future__ import annotations

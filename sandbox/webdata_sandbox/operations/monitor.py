@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Monitors: create, list, get, update, delete, and run them, and read their checks."""
 
 from __future__ import annotations

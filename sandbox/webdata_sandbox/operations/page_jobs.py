@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that scrape many pages: the life cycle of crawls and batch scrapes.
 
 A job is one stored object. Its pending pages, results, and errors are separate child objects, so that a job of ten

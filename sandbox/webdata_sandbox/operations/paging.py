@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pagination: query parameters and links to the next page."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parse: converts an uploaded file to a document."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data provider calls, and the catalog of capabilities."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Research search, over pages that declare themselves scientific papers."""
 
 from __future__ import annotations

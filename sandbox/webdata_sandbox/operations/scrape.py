@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scrape: one page in one call."""
 
 from __future__ import annotations

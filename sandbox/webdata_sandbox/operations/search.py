@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search: from the request body to the response."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs that run in steps, such as one page or one search: extract and agent."""
 
 from __future__ import annotations

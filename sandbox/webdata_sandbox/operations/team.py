@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The team: credits, tokens, queue, concurrency, and threat protection policy."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation of request bodies, with the service's errors."""
 
 from __future__ import annotations

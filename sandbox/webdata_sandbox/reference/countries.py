@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Country codes of ISO 3166-1."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Error responses of the service, and of the sandbox for unsupported features."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Prices of calls and pages in credits (sandbox/docs/service.md#credits)."""
 
 from __future__ import annotations

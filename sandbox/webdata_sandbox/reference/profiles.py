@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Profiles: the kinds of servers that the sandbox can play, and everything that differs between them.
 
 Operations ask the profile for one fact and do not compare names, so a new kind of server is a new row here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service's rules that a JSON Schema cannot express: dependent fields and formats."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The schedule of a monitor: phrases, cron dialect, and the next run.
 
 croniter is no substitute: it reads `5/15` as a series, accepts names, `@daily`, and reversed ranges, and moves runs

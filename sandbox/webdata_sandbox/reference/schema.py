@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """JSON Schema documents of the service's request bodies.
 
 Rules that involve several fields or need more than a pattern are in ``rules.py``.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parsing of scrape options: formats and parsers are names or objects with a type."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The time filter of a search (``tbs``)."""
 
 from __future__ import annotations

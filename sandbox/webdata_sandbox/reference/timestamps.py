@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service's time format."""
 
 from __future__ import annotations

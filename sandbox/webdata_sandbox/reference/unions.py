@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Issues inside unions: items that are one of several kinds, such as formats and actions."""
 
 from __future__ import annotations

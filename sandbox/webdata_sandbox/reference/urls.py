@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Validation and canonical forms of URLs and host names."""
 
 from __future__ import annotations

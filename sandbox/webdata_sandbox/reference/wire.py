@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Types of the service's JSON: objects, validation issues, and numbers."""
 
 from __future__ import annotations

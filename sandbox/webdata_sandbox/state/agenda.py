@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A scheduler of actions by the sandbox's clock."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandbox's clock, which can run faster than real time and can be advanced."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state that all parts of a sandbox share."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The team's credit balance."""
 
 from __future__ import annotations

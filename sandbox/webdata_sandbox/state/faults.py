@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fault injection: calls, jobs, checks, and deliveries that fail in a chosen way, a chosen number of times."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Large documents: after a request's timeout (408), the service continues to process them."""
 
 from __future__ import annotations

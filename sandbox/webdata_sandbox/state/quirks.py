@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Known deviations of the service from its documentation, enabled by name.
 
 A quirk may have a number N (``late-replica=3``), such as a count or a size, as its description states.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A lagging read replica: missing or stale objects just after a write (sandbox/docs/service.md#late-reads)."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Settings that can be changed while the sandbox runs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandbox's object store: a SQLite database in memory or in a file."""
 
 from __future__ import annotations

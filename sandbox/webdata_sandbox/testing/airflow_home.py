@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A temporary Airflow home for a pytest process."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The sandbox of the fixtures."""
 
 from __future__ import annotations

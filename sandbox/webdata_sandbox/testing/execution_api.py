@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The in-process API server of `dag.test()`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An inbox for a test: the real application on its own port, with a SQLite file."""
 
 from __future__ import annotations

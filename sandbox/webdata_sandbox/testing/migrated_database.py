@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A cached SQLite database, migrated by Airflow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pytest plugin: fixtures and a setting, registered by the entry point `pytest11`.
 
 Every pytest run imports this module, so fixtures import their dependencies when they are used.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An ASGI application behind uvicorn, on a separate port and in a separate thread."""
 
 from __future__ import annotations

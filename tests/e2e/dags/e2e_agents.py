@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An agent with tools of the service. Common AI, which needs Python 3.11, takes a second to import."""
 
 from __future__ import annotations

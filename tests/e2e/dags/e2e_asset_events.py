@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DAGs scheduled on a monitor's and on jobs' asset alone: the API server registers the events, not a triggerer.
 
 The monitor's id is in a file that the tests write first.

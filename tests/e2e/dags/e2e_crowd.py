@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many tasks that wait for the same check, with literal arguments: they start in the triggerer.
 
 Literals are known when this file is read; the monitor's id stands in a file that the tests write first.

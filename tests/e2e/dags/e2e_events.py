@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Event-driven DAGs: one asset event for each check of a monitor, learned of in both ways that there are.
 
 The monitor's id stands in a file that the tests write first.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Calls of the service's indexes and of the team that no example DAG makes."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A monitor from its creation to its deletion, by every operator that there is for it."""
 
 from __future__ import annotations

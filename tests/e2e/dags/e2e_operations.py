@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DAGs of the long jobs, told by the run's configuration what to do, and of what else has no example DAG."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A DAG with a run for each day, and one that runs for each day of its asset."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A DAG whose results are checked and loaded; the run's configuration says where they go."""
 
 from __future__ import annotations

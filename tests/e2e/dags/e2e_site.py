@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A site that goes into a table and a vector-ready file, run by run; the run's configuration says where."""
 
 from __future__ import annotations

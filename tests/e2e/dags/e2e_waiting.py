@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DAGs that wait: each sensor in a DAG of its own, told by the run's configuration what to wait for."""
 
 from __future__ import annotations

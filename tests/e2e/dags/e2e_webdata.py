@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """DAGs that go wrong, and one that uses every secret."""
 
 from __future__ import annotations

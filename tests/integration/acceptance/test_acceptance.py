@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The acceptance run, with every operator in a real Airflow: two profiles of the sandbox, and one replay."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hook's part of the acceptance run against other implementations of the API.
 
 test_acceptance.py runs all of it against one more.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A call of each endpoint with a good response, by whether it may be repeated."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Clients to point at a server that misbehaves."""
 
 from __future__ import annotations

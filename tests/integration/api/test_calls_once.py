@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Repetition of calls: how many requests of each reach the service.
 
 Whether a call may be repeated is declared by its endpoint, and each endpoint has a case. The outcome of a fault does

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests that the client sends, and good answers, over real sockets."""
 
 from __future__ import annotations

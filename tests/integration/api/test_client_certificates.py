@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A server that requires a client certificate: a TLS alert, which is no lost response."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deadline of an attempt: a dripping connection is cut off, a slow one that makes progress is not.
 
 No test waits for a deadline: the clock leaps past it once the connection drips.

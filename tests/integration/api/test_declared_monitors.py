@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Any declared monitor is created as declared, updated once to another declaration, and then left alone."""
 
 from __future__ import annotations

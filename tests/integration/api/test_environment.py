@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Variables of the environment that name certificates and files of TLS: a clear error, in each client."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Outcome of every fault: the error, and how often the call reaches the service.
 
 Both clients share the decision. Rows in which they move bytes differently run on both.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A client certificate of the connection: presented to the service's host, and to no other."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Faults of jobs, code, and file uploads: the result or error, and how often the call reaches the server."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A large file on its way takes little memory, however it is given."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata costs`, on an Airflow with runs of two DAGs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Commands without a database, without its tables, and without a terminal end with a reason."""
 
 from __future__ import annotations

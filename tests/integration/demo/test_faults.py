@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Names by which `make chaos` counts its faults."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A demo that is interrupted, whenever that is: its exit status and what it says."""
 
 from __future__ import annotations

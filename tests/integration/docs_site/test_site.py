@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documentation site builds without a warning, and no link within it is dead."""
 
 from __future__ import annotations

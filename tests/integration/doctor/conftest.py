@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An Airflow without problems: a migrated database, a sandbox, an inbox, and a connection to both."""
 
 from __future__ import annotations

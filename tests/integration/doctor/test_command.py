@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata doctor`: its exit status and its output, also as documented in docs/doctor.md."""
 
 from __future__ import annotations

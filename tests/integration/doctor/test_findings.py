@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The doctor's findings: a test breaks one thing, and only that is reported."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The doctor compares the webhooks of declared monitors with the inbox, against the sandbox and a served inbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sandbox or a server with given answers, and a connection to it in the environment."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The hook's calls on the page for users of the public Python client work against the sandbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Concurrent first calls of a hook."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The caps of a guarded hook, against a sandbox that records requests."""
 
 from __future__ import annotations

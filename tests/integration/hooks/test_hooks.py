@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both hooks over HTTP: monitors, searches and credits, paging, secrets, and the life of their client."""
 
 from __future__ import annotations

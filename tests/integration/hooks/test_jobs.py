@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Jobs through both hooks, over HTTP: starts, states, cancellations, and results read part by part."""
 
 from __future__ import annotations

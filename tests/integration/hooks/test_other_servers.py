@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Other implementations of the API are recognized by a call that bills nothing. See docs/servers.md#what-was-tried."""
 
 from __future__ import annotations

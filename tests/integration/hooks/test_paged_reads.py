@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every paged read ends: at a page without new items, or, if a page is repeated, with the reason."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Scrape and map through both hooks, over HTTP."""
 
 from __future__ import annotations

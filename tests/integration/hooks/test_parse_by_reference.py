@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files that are uploaded to a storage first, through both hooks, against the sandbox over HTTP."""
 
 from __future__ import annotations

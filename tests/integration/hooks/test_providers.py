@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data providers and their catalog through both hooks, over HTTP."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`hook.request`: operations without a separate method, through both hooks."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Both hooks against the sandbox: a file, an agent run, and a browser session, from start to end."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Figures and activity of the team through both hooks, over HTTP."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The test of a connection names the problem and spends no credits."""
 
 from __future__ import annotations

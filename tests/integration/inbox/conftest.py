@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A PostgreSQL that a test of the inbox may stop."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sandbox, and the home of an Airflow whose database is migrated and holds no connection."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs commands of `airflow` in a process of its own, one after the other, and tells what each has left behind.
 
 Reads a JSON list of orders from stdin: `argv` behind `airflow`, `environ` and `stdin`. Prints a JSON list of answers:

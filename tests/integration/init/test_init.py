@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata init` on an Airflow of its own, against the sandbox."""
 
 from __future__ import annotations

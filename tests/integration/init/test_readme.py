@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The commands of the README, as they stand, in an empty Airflow home."""
 
 from __future__ import annotations

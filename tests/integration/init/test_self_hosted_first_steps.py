@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`init` and its first DAG on servers that require no API key: one without a search backend, one without crawls."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The set-up of docs/webhooks.md, step by step, in an Airflow with default addresses, as `airflow standalone` has."""
 
 from __future__ import annotations

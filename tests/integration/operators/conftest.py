@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One sandbox per file, and connections for operators that are executed in the process of the test."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Advice in messages works when it is followed."""
 
 from __future__ import annotations

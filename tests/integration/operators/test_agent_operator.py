@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs of the agent: threads that continue, and the report of a run that fails."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A batch search whose worker is killed before each step that leaves a trace, over all short histories."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Batch search: in a real Airflow, and under crashes, 429s and lost answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Only changed results: each operator over several runs of a changing web, with cleared, rejected, and skipped runs."""
 
 from __future__ import annotations

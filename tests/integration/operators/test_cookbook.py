@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every recipe of the cookbook, unchanged, on a real Airflow, against the sandbox, started by hand."""
 
 from __future__ import annotations

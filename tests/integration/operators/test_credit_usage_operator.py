@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Credits reported and guarded."""
 
 from __future__ import annotations

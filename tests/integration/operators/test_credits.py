@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Credit limits of operators, and the credits that they report."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every example of the README and the documentation, unchanged, on a real Airflow, against the sandbox."""
 
 from __future__ import annotations

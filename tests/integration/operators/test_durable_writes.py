@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Everything that a task writes to last, counted and named: Airflow's task state store, XCom, and files.
 
 `docs/contributing/state.md` is the table of it.

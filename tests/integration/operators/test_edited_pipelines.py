@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A pipeline over nights while its author edits it: the table equals a full reload, and no page is billed in vain."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A task without work: an empty list is an empty result, without a request."""
 
 from __future__ import annotations

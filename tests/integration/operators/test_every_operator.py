@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for every operator of the metadata that bills or writes results."""
 
 from __future__ import annotations

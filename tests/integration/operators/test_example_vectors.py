@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples that keep a vector store in step with a site, as users copy them, on PostgreSQL with pgvector."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example DAGs against a self-hosted server without monitors, agents, browsers, a model, and a search backend.
 
 Not run: `webdata_on_check` and `webdata_on_job`, which only a delivery starts, `webdata_search_until_enough`, which

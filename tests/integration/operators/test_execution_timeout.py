@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of an attempt by Airflow's `execution_timeout`."""
 
 from __future__ import annotations

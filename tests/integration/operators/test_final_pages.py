@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages that fail in each attempt end the task; others are left to its retries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks behind a gateway that drops the headers of requests and the queries of job reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Half an emoji in an answer, through an operator into XCom, a file, and an asset event, in a real Airflow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Incremental crawls over nights: which pages are read, what they cost, and what a retry knows."""
 
 from __future__ import annotations

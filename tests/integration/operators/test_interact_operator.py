@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Code in a browser, and the one promise: the browser is always closed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of long jobs, in a real Airflow and in this process, against a service that does what the test needs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A job is started once: what each later attempt does after each way in which an earlier one ended.
 
 The attempts are those of one task instance. `tests/unit/states/test_job_decision.py` walks all short histories of the

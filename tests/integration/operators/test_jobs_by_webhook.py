@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators of long jobs in a real Airflow, against the sandbox, whose webhooks arrive in a real inbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that lack pages, parts of them, or requested formats: what fails, and what `incomplete` reports."""
 
 from __future__ import annotations

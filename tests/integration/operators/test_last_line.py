@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The last line of a failing task, in the log of a real task runner: the failure, the connection, the next step."""
 
 from __future__ import annotations

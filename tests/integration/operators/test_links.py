@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links of tasks in Airflow's UI: the ones that a real task runner writes, and those that Airflow stores with a DAG."""
 
 from __future__ import annotations

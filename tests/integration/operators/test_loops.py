@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators in loops of task groups, and the example of one."""
 
 from __future__ import annotations

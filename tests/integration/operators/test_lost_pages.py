@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of a job that the server lost: what `incomplete` reports, what fails, and what is no loss."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The URLs of a site."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitor operators: one life of a monitor in a real Airflow, all else in this process, against the sandbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that read from and write to an S3-compatible object store, which can neither append nor rename."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Billed answers with odd values beside the results, through each operator that bills, into what the task returns."""
 
 from __future__ import annotations

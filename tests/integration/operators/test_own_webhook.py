@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The webhook that monitors get by themselves, against the sandbox over HTTP."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The result of a call is billed once, even if its destination is lost."""
 
 from __future__ import annotations

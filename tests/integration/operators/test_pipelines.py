@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each operator with results, on sites in every state: how the task ends, what it says is missing, and the rows.
 
 The tables state what is promised, not how it is kept: a task without all results fails or pushes XCom `incomplete`,

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Private targets and webhooks of a self-hosted server, which refuses them without a setting: the task names it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results with conditions: compared by data interval in a real Airflow, billed once, held back in an object store."""
 
 from __future__ import annotations

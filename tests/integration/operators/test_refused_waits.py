@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators whose connection the service refuses while their job or check runs, in this process."""
 
 from __future__ import annotations

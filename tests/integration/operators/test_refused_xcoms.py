@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Billed results that Airflow would refuse to store or to map over."""
 
 from __future__ import annotations

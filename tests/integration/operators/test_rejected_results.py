@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rejected results of a task with `changes`: requested again, or accepted by hand, in a table of a real database."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The search operator: in a real Airflow what depends on one, in this process all else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks on a self-hosted server: nothing is billed, and what it lacks fails at once with its name."""
 
 from __future__ import annotations

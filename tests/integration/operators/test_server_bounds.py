@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tasks whose request only some kinds of servers accept: refused before anything is sent or recorded, or sent."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tutorial: its page shows the code of its steps, and each step runs and finds something, on a real Airflow."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Two Airflows with the same DAG, one key, and one bucket, for a simulated day."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that break their schema: kept, marked, reported, billed once."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Operators that wait for a check, against the sandbox over HTTP."""
 
 from __future__ import annotations

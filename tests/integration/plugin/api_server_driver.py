@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What this package adds to an API server, in a separate process and Airflow home.
 
 The first argument is a JSON object of booleans: `hidden`, whether Airflow does not see the package; `only_migrates`,

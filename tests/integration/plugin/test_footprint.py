@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the package adds to an API server: nothing that its options do not ask for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The deployment files and their guide, run without containers on a real PostgreSQL, nginx, and inbox."""
 
 from __future__ import annotations

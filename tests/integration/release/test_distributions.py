@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The wheels and sdists of both distributions have the right files, install, and build to the same bytes again."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An S3-compatible server on loopback, and the connection with which Airflow reaches it."""
 
 from __future__ import annotations

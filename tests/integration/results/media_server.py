@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A web server for media that misbehaves as its paths ask for."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Histories of a task with `changes` on real files and a real table, and the state of a mapped instance."""
 
 from __future__ import annotations

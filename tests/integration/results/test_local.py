@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results on the local file system: there when complete, and not before."""
 
 from __future__ import annotations

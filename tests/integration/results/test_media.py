@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Media is kept before its links expire, whatever its hosts do."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results in an S3-compatible object store: there when complete, and not before."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The URLs of results that were written to a file: those of the same results in XCom."""
 
 from __future__ import annotations

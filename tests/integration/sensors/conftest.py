@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Monitors of a sandbox, and a connection that can receive deliveries."""
 
 from __future__ import annotations

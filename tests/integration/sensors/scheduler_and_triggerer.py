@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs a task as far as Airflow does without a worker: its scheduling code, then its triggerer code.
 
 A separate process, whose Airflow home and connection come from the environment. Arguments: the name of the DAG, the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The example of a wait, as users copy it, in a real Airflow with a real inbox."""
 
 from __future__ import annotations

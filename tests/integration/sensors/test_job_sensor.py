@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The job sensor, against a service that answers what a test sets.
 
 DAG runs in a real Airflow show how each mode waits and how waits end; the rest needs no DAG run.

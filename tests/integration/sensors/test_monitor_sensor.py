@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitor check sensor against the sandbox over HTTP: polling in a worker, and deferred.
 
 DAG runs in a real Airflow show how each mode waits and how waits end; the rest needs no DAG run.

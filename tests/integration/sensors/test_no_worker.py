@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sensor with literal arguments waits without a worker, by Airflow's own scheduling and triggerer code."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sensors that wait for deliveries, with a real inbox, against the sandbox over HTTP.
 
 DAG runs in a real Airflow show how each mode waits and how waits end; the rest needs no DAG run.

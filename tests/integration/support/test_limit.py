@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The limit of each test, as `pyproject.toml` sets it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The private PostgreSQL: it starts on demand and leaves nothing behind."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that are started to be found and ended again, whatever becomes of the process that started them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tables of cases that one test tries in turn."""
 
 from __future__ import annotations

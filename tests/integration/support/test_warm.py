@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Programs that fork from a process with Airflow imported behave like programs with a Python of their own."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Real databases, each reached by a hook of common-sql."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`webdata_resource` in pipelines of dlt, on a real destination."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`WebDataToTableOperator` on real databases."""
 
 from __future__ import annotations

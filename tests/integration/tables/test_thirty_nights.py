@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thirty nights of a site that changes at random, with failed loads, overlapping nights, and killed workers."""
 
 from __future__ import annotations

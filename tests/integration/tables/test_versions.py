@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads of files with versions: in every order, the newest version of each row wins, and removed pages are marked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sandbox, a connection to it, and agents that do what they are told."""
 
 from __future__ import annotations

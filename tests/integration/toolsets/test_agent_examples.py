@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The examples with agents, as users copy them, on a real Airflow; only the model is replaced."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The toolset in AgentOperator and @task.agent, on a real Airflow."""
 
 from __future__ import annotations

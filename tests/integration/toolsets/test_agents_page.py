@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/agents.md: its code runs, and its tables name what there is."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Spellings of private addresses, drawn at random from a seed, against the guarded hook and the toolset."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages that give orders, and an agent that carries out every one of them.
 
 The agent can only read pages that the DAG's author allows; its attempts are logged.

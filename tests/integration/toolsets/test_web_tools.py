@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each tool against the sandbox, as an agent calls it."""
 
 from __future__ import annotations

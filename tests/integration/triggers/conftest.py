@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sandbox that sends real webhooks to a real inbox, and a connection to both in the environment."""
 
 from __future__ import annotations

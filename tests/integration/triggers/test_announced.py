@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first log line of a deferred task, with what it waits for, how, and until when."""
 
 from __future__ import annotations

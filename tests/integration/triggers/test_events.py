@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asset events of deliveries and checks, over restarts, with Airflow's shared streams where it has them."""
 
 from __future__ import annotations

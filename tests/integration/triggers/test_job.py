@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for the end of a job, against a service and an inbox over HTTP."""
 
 from __future__ import annotations

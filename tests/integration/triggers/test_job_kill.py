@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A user's kill reaches the job through Airflow's own triggerer code."""
 
 from __future__ import annotations

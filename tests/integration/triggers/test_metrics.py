@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Metrics of waits and polls in Airflow's triggerer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for a check of a monitor, which is reported by webhook or found by polling."""
 
 from __future__ import annotations

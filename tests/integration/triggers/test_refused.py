@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits whose connection the service refuses, while their jobs run: over HTTP, as in the triggerer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many waits share one reader and one poller, and do not disturb each other."""
 
 from __future__ import annotations

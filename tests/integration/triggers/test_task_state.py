@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A trigger that Airflow ends, because of a user or because another triggerer has taken it over."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits for any delivery, while the inbox is restarted, fails, or refuses the reader."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Airflow's simple auth manager with a DAG and a connection that only an admin may read."""
 
 from __future__ import annotations

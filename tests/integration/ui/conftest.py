@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pages of a real API server, over a real database, with a sandbox as the service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The real API server with the pages, in a separate process with its own Airflow home.
 
 It reads a JSON object from standard input: `tasks` for Airflow's tables, or `service` for the data of `seed`. It prints

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Access of each role to every page, by two rules: of the connection for the service's data, of the DAG for tasks'."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routes, roles, hostile parameters and hostile answers of the service, drawn at random from a seed."""
 
 from __future__ import annotations

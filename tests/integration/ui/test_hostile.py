@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hostile texts on every page, and hostile values of every parameter."""
 
 from __future__ import annotations

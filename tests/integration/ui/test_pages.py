@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The content of each page, from a real database and a real service."""
 
 from __future__ import annotations

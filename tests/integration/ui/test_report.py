@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recipe that sends last month's credits to a chat, with the pages of a real API server."""
 
 from __future__ import annotations

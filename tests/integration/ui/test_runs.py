@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Facts of tasks: late waits, earlier runs, and the same statements on PostgreSQL."""
 
 from __future__ import annotations

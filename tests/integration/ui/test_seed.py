@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The data of `make up DATA=1`: every page answers, and shows what was seeded, also in a real browser."""
 
 from __future__ import annotations

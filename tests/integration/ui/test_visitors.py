@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of visitors with other rights, on an inbox and tables of their own."""
 
 from __future__ import annotations

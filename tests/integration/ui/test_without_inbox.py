@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages of an Airflow whose inbox is off, and whose database has no table of it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The DAGs whose runs `tests.support.seed` writes. They are paused, and need no run to be looked at."""
 
 from __future__ import annotations

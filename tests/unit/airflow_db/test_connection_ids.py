@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Ids of connections from outside, before a secrets backend sees them."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What drivers say, put into words; and the statements for databases that the other tests do not run on."""
 
 from __future__ import annotations

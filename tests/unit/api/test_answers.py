@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Messages of unusable answers, failures, and refused calls, word by word."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each error code that sandbox/docs/service.md names has a class, whose verdict decides about retries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Texts of errors: validation problems in the words of a DAG, and one line without control characters."""
 
 from __future__ import annotations

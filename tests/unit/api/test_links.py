@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The trusted part of a `next` link: its path below `/v2/`, and its query."""
 
 from __future__ import annotations

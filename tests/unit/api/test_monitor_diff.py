@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Differences between a declared and a stored monitor, and the update that removes them."""
 
 from __future__ import annotations

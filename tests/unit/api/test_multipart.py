@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Uploads: the multipart body, refused files, repeated sending, and reading outside of the event loop."""
 
 from __future__ import annotations

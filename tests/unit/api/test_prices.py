@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Upper bounds of a request's price: by hand, and never less than the sandbox bills."""
 
 from __future__ import annotations

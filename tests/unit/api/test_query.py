@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Search queries and time filters."""
 
 from __future__ import annotations

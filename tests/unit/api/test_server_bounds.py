@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that only some kinds of servers accept: the models accept them, and each request is held to its server."""
 
 from __future__ import annotations

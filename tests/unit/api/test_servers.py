@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What differs between kinds of servers, and how a client names what one lacks.
 
 The answers have the statuses, codes, and shapes of a recorded self-hosted server.

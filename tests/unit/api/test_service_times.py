@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The client reads for longer than the service may work on the request."""
 
 from __future__ import annotations

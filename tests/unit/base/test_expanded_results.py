@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that `expand_kwargs` gets from another task are data: a page that links to `{{ ... }}` reads no connection."""
 
 from __future__ import annotations

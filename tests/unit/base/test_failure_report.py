@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The XCom `failure` of each failed attempt."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secrets in rendered arguments: the values of headers, and passwords and tokens in URLs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each argument that accepts a list, of all tasks, triggers, and requests: a list as text is read or refused."""
 
 from __future__ import annotations

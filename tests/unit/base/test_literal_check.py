@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Literal arguments and the plain rules: valid arguments are accepted, and need no import of the models."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Links to pages in Airflow's UI, of a task and in events."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rendered arguments: lists, numbers, and missing values, as text or as objects."""
 
 from __future__ import annotations

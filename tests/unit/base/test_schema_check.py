@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A schema that no result can be validated by is refused while the DAG file is parsed."""
 
 from __future__ import annotations

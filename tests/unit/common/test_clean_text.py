@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text from outside, cleaned."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Advice on how to install what an extra brings, which is true before this package is on an index."""
 
 from __future__ import annotations

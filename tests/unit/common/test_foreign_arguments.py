@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of other clients get a hint, and following the hint gives a valid request."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that stand for their URLs."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The logger cleans what it is given, and nothing else."""
 
 from __future__ import annotations

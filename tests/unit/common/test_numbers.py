@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers of credits as text."""
 
 from __future__ import annotations

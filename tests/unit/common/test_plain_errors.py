@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reason of an error, without numbers of the operating system."""
 
 from __future__ import annotations

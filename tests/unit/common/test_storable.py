@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that Airflow's databases can store."""
 
 from __future__ import annotations

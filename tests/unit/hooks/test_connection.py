@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An Airflow connection in any form becomes checked settings; invalid ones are refused."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The fields of requests are keyword arguments of the hooks' methods, for people, editors, and agents."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hosts that a guarded hook lets the service visit, in any spelling of the URL."""
 
 from __future__ import annotations

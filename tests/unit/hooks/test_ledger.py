@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Credits that are reserved before calls and settled after them, as numbers and as text."""
 
 from __future__ import annotations

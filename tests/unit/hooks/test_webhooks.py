@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The webhook that the service is sent, and the address of the inbox."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The envelope of a delivery is parsed leniently: odd values count as missing, and only invalid JSON is refused."""
 
 from __future__ import annotations

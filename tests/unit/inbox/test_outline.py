@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An envelope is the same as that of the whole parsed body, but takes less memory."""
 
 from __future__ import annotations

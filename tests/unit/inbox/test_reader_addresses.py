@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Addresses and certificates with which no inbox can be read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A reader's token grants access to one connection's deliveries for a short time, and no other text does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of the operators are checked while a DAG file is parsed."""
 
 from __future__ import annotations

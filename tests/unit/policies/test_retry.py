@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decision after a failed attempt, by error."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deployment files: everything that they name exists, and no secret is in them.
 
 Neither container images nor the Helm chart can be had here; what runs without them is in tests/integration/release, and

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The forms, the workflow, and the template that the repository's host reads."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The metadata of the package on the package index."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The README as the package index renders it, with every link alive."""
 
 from __future__ import annotations

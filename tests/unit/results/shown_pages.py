@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages that sites show, written for the tests of the detector: those in place of the requested one, and others.
 
 The texts are ours, in the shape that the vendors' and sites' own pages have. They were written before the rules were

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What asset events carry."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns of tables: what each kind of item becomes, and that nothing is lost."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """docs/reference/columns.md lists the columns of each kind, and their types."""
 
 from __future__ import annotations

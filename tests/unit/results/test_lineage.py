@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How files and inputs are named for OpenLineage, and what a task reports."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which file it is, by its host's word and its first bytes."""
 
 from __future__ import annotations

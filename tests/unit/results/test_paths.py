@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules for the paths that authors write, and the name of a task instance in place of `*`."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The first rows of results in XCom."""
 
 from __future__ import annotations

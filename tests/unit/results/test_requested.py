@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requested pages and formats, compared with what a server returned."""
 
 from __future__ import annotations

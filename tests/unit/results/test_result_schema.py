@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schemas of results: what they refuse, and which columns they make."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Flat documents: the same page has the same id in all runs, and another text another digest."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages in place of the requested one: what the detector catches of the test pages, and what the documentation says."""
 
 from __future__ import annotations

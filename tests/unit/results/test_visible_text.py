@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pages with and without a text, in any script, and whatever its length."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How large a result is for XCom."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A billed response is stored for the next attempt: in the task state store, or beside the output."""
 
 from __future__ import annotations

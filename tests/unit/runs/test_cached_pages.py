@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Log lines about pages from the service's cache."""
 
 from __future__ import annotations

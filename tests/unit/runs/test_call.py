@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results of operators go to XCom, a file, media, and the events of outlets."""
 
 from __future__ import annotations

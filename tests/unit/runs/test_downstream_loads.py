@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Loads that would refuse a task's file are found before the task's call."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Running a coroutine beside a thread that signals may interrupt."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Records that attempts leave each other, and lists of files, with damage drawn at random from a seed."""
 
 from __future__ import annotations

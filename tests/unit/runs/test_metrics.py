@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What tasks measure reaches Airflow's metrics backend."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Items of the catalog with any JSON in their fields: a call by their contract can be built."""
 
 from __future__ import annotations

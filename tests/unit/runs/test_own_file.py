@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Files and tables that the instances of a mapped task, or the runs of a task, would replace."""
 
 from __future__ import annotations

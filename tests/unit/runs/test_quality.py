@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that are checked before they are published: each check, and where rejected results go."""
 
 from __future__ import annotations

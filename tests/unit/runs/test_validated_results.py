@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Results that are checked against a schema are marked, counted, reported, and still delivered."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the sensor of a check and the operators that wait for one have in common."""
 
 import inspect

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A sensor starts in the triggerer only if none of its arguments must be rendered."""
 
 from __future__ import annotations

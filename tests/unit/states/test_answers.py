@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The verdict on an answer during a wait: every error, and all short histories of answers."""
 
 from __future__ import annotations

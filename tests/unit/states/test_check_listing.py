@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How far back a monitor's checks are read."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The meaning of a check for a wait: every state with every choice, and the order of decisions."""
 
 from __future__ import annotations

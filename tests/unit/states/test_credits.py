@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ledger in all short histories of a task, and rules of it that are broken on purpose."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decision about a task's job, walked through all that may happen to a task in three attempts and a clear.
 
 A world has a server, the task's record, and an attempt with what it has learned. `next_worlds` takes the step that

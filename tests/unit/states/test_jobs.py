@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The state of a job as text, as an event, and in the log."""
 
 from __future__ import annotations

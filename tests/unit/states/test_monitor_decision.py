@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitor of a declaration, in all short histories."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The record's rounds, in all short histories of attempts, clears, and edits of `retries`; and its stored form."""
 
 from __future__ import annotations

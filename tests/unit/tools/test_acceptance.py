@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The acceptance run: its cases, its limits, its pages, and what an interruption leaves."""
 
 from __future__ import annotations

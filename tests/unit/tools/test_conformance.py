@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refusals of a proxy are found in its log, and are known or not."""
 
 from __future__ import annotations

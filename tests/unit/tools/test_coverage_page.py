@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Rules come from sandbox/docs/service.md, and claims from the source of the tests."""
 
 from __future__ import annotations

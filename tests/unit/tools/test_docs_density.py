@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Paragraphs, items, and table cells of the users' pages have a limit; code and generated tables do not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The repository's pages become those of the site, whose links are checked."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The reference describes everything public as the code does."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the script that follows the first pages takes from them."""
 
 from __future__ import annotations

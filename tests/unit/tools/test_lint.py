@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`make lint` runs every stage, whatever fails, and sums up the results."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The parts that mutants are made of, and their samples."""
 
 from __future__ import annotations

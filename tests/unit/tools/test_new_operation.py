@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The skeleton of a new operation, in a copy of the source tree."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which prerelease of Airflow is tried, and with what else."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The generator of the operators' fields, and the mistakes that it names."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Each Python is found, tried in its own environment, and named if it is missing or fails."""
 
 from __future__ import annotations

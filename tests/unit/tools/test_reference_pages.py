@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tables of the reference: everything public is in one, and a table fits on a page of the repository's host."""
 
 from __future__ import annotations

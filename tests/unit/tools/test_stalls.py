@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The runner that stalls random processes of a command."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long texts, part by part."""
 
 from __future__ import annotations

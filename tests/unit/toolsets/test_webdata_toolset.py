@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The toolset's arguments, and the tools that a model sees."""
 
 from __future__ import annotations

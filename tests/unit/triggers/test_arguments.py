@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arguments of triggers, which authors of an `AssetWatcher` write by hand, and values that their events omit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The guard in front of every page."""
 
 from __future__ import annotations

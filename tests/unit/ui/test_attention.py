@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What needs attention: one row for each cause, with its extent and the next step."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Changed values of pages, as the overview and the card show them."""
 
 from __future__ import annotations

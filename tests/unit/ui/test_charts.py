@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Charts, and the numbers behind them."""
 
 from __future__ import annotations

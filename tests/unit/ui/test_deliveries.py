@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deliveries by job or check: rows of a page, their titles, states, and events."""
 
 from __future__ import annotations

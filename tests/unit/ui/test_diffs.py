@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The results of a check, in each form that the service has."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text from outside cannot change the direction of the text around it."""
 
 from __future__ import annotations

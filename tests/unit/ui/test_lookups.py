@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The service as the pages ask it: shared questions, a bounded cache, and threads apart from the API server's."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The monitors page: to whom a monitor reports, and which task declares it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pauses while a server does not answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How often a wait polls."""
 
 from __future__ import annotations

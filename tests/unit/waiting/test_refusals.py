@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Waits of one connection, whose polls fail in every combination: each judges its own answers."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Polled monitors: when their checks must be read again."""
 
 from __future__ import annotations

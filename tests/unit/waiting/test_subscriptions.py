@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The index finds the same subscriptions as a search; deliveries arrive once and in order."""
 
 from __future__ import annotations

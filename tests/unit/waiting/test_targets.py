@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Targets: what they subscribe to, how often they poll, and what ends their wait."""
 
 from __future__ import annotations

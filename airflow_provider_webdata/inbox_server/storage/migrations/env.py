@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Alembic environment for the inbox's tables; excludes Airflow's other tables."""
 
 from __future__ import annotations

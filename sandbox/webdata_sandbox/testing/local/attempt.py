@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Attempts of tasks in this process: Airflow's context, with XComs and records in memory instead of a database."""
 
 from __future__ import annotations

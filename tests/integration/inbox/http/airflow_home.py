@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A separate Airflow with a migrated database and connections, and the inbox served from it as users serve it."""
 
 from __future__ import annotations

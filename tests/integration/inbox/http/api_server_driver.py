@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Sends requests to the real API server application behind uvicorn, in a separate process and Airflow home."""
 
 from __future__ import annotations

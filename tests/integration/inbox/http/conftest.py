@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox served over each of the databases that Airflow uses."""
 
 from __future__ import annotations

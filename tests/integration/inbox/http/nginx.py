@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A real nginx with the documented configuration, in a separate folder and on a free port."""
 
 from __future__ import annotations

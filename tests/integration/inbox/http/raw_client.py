@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Raw HTTP requests, valid or not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox served by a real HTTP server in a thread, over a real database."""
 
 from __future__ import annotations

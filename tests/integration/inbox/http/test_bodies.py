@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Bodies that are too large, too slow, or never end: they are refused early and not stored."""
 
 from __future__ import annotations

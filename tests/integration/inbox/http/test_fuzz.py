@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Arbitrary requests: documented statuses only, no forged delivery, and none stored twice."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox alone in a DMZ, with the documented database role, no Fernet key, and secrets in the environment."""
 
 from __future__ import annotations

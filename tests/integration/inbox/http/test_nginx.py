@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The documented nginx configuration on a real nginx: it forwards deliveries and nothing else."""
 
 from __future__ import annotations

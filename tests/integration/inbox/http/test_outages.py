@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A database that is locked, down, or without tables: 503 with Retry-After, and no 2xx without storing."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The inbox mounted by the plugin on Airflow's API server application."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reading deliveries: by cursor, by filter, and one by one, with a valid token."""
 
 from __future__ import annotations

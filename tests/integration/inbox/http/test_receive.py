@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Receiving: who may deliver, what is stored, and the responses."""
 
 from __future__ import annotations

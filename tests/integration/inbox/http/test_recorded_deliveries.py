@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Deliveries as they were recorded: 20 signed by a self-hosted server, and 16 without a signature.
 
 `data/recorded_deliveries.json` has each body verbatim, its headers, and the facts that the inbox must read from it:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Refused deliveries are counted by their reason, and requests that are none are not."""
 
 from __future__ import annotations

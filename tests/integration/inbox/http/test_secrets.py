@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secrets in Airflow: failing backends, another Fernet key, and masking."""
 
 from __future__ import annotations

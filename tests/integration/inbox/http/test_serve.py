@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata inbox serve`: the same routes over Airflow's database and connections, and a clean shutdown."""
 
 from __future__ import annotations

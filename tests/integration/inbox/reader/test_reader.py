@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocking and the asynchronous reader against valid and invalid responses."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Carries out steps one after the other in a separate process and Airflow home.
 
 Reads a JSON list of steps, and prints a JSON list of answers:

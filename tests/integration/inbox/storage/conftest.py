@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Databases as Airflow uses them: SQLite in a file, and a private PostgreSQL."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A proxy of PostgreSQL that can fall silent or close a connection at a chosen word."""
 
 from __future__ import annotations

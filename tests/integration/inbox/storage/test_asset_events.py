@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asset events of completed checks and jobs: each starts the DAGs scheduled on it once, whoever registers it."""
 
 from __future__ import annotations

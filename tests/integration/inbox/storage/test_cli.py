@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`airflow webdata inbox list`, `show`, `replay`, and `prune` on a separate Airflow."""
 
 from __future__ import annotations

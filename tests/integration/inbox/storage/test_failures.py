@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Failures of the database: errors that reveal nothing, and recovery once the cause is gone."""
 
 from __future__ import annotations

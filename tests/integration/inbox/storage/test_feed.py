@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Long polling: a waiting reader receives each delivery that it asks for, and no other one wakes it."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Migrations of the inbox's tables, up and down, by Airflow's commands and by the inbox itself."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The order of the feed: no cursor skips a delivery, in whatever order transactions commit."""
 
 from __future__ import annotations

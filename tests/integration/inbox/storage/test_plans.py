@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Query plans: an index serves each search, so that its time does not grow with the number of deliveries."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Counts of refused deliveries, by sender: bounded in rows, and at most one write per second."""
 
 from __future__ import annotations

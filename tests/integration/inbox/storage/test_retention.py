@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Retention: old deliveries are deleted in small transactions, and an outage only postpones that."""
 
 from __future__ import annotations

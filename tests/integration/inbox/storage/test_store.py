@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The store: each delivery is kept once, in order, and found by its connection alone."""
 
 from __future__ import annotations

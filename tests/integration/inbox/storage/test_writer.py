@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The writer: each caller receives the outcome of its own delivery after the commit."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Constants and checks of the models' tables."""
 
 from __future__ import annotations

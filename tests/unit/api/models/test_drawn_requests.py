@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests drawn within the limits of their fields survive the wire."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Text that UTF-8 cannot carry is refused, and the field that holds it is named."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The models work without Airflow, and modules that are slow to import wait until they are needed."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Browser sessions and code: the limit in bytes, secrets, and results."""
 
 from __future__ import annotations

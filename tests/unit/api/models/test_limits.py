@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Values that validators accept and refuse, and the field that an error names.
 
 Types, numbers, and lengths of single fields are compared with the sandbox's schema, a separate statement, in

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Odd values in each field of each response: a value beside the results does not cost a billed answer.
 
 Fields and bodies are derived from the models, so a new response needs no entry here.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """No input raises anything but a ValidationError."""
 
 from __future__ import annotations

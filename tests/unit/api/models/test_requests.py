@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Requests: the wire form, refusals with their hints, warnings, notes, and secrets."""
 
 from __future__ import annotations

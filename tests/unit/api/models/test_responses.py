@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Responses: documented shapes, odd shapes that occur, and shapes that are not an answer."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Schedules: cron as the service reads it, phrases, and time zones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The decisions about pages, played through all short histories and many long ones."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Snapshots in a folder, and the sorting of a run's pages."""
 
 from __future__ import annotations

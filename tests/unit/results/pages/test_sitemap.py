@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What sitemaps say: which pages changed when, and where further sitemaps are."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """By which text two URLs are one page."""
 
 from __future__ import annotations

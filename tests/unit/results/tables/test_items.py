@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a file's items are found to be, and what tells its rows apart."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The operators of long jobs: their arguments, and the parts that need neither Airflow nor the service."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Which pages of a site an incremental crawl requests, under which URL."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The tasks that consume a run's file."""
 
 from __future__ import annotations

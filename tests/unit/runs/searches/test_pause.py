@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pause of a batch's new searches."""
 
 from __future__ import annotations

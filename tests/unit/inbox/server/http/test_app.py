@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Routes of paths, wherever the application is mounted, and the answer when an option is invalid."""
 
 from __future__ import annotations

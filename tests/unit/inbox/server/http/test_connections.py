@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The cache of gates: a flood of unknown ids, and a source of secrets that fails."""
 
 from __future__ import annotations
