@@ -120,9 +120,6 @@ _WEBHOOK_URL = _arg(
     "empty: tasks wait by polling (default: prompt for it)",
     type=_without_login,
 )
-_DAGS_FOLDER = _arg(
-    "--dags-folder", help="Folder for the example DAG (default: Airflow's DAG folder)", metavar="DIR"
-)
 _NO_EXAMPLE = _arg("--no-example", help="Write no example DAG", action="store_true")
 _FORCE = _arg(
     "--force",
@@ -174,11 +171,12 @@ def _init() -> ActionCommand:
         name="init",
         help="Create a connection and an example DAG",
         description="Prompt for base URL, API key, and webhook URL, test them, find out the kind of server, store the "
-        "connection with a new webhook secret, and write an example DAG. The key is read from the environment variable "
+        "connection with a new webhook secret, and write an example DAG into the "
+        "first local DAG bundle; without one, print it. The key is read from the environment variable "
         "WEBDATA_API_KEY, a prompt, or standard input. If the test fails, nothing is stored.",
         func=_command("init.init"),
         args=(
-            *(_NEW_CONN_ID, _BASE_URL, _SERVER, _WEBHOOK_URL, _SKIP_TEST, _DAGS_FOLDER, _NO_EXAMPLE, _FORCE),
+            *(_NEW_CONN_ID, _BASE_URL, _SERVER, _WEBHOOK_URL, _SKIP_TEST, _NO_EXAMPLE, _FORCE),
             ARG_VERBOSE,
         ),
     )

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from airflow.configuration import conf
 
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.common.plain_errors import plain_reason
@@ -15,7 +19,7 @@ from airflow_provider_webdata.hooks.probe import has_crawl
 from airflow_provider_webdata.hooks.webdata import WebDataHook
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Generator, Iterator
 
     from airflow_provider_webdata.api.config import ClientConfig
 
@@ -24,6 +28,7 @@ Example = Literal["river_news", "site_pages", "one_page"]
 
 _FIRST_ARGUMENT = re.compile(r'task_id="\w+",')
 _LONGEST_SUFFIX = 100
+_LOCAL_BUNDLE = "airflow.dag_processing.bundles.local.LocalDagBundle"
 
 
 def example_for(client: ClientConfig, *, untested: bool) -> Example:
@@ -36,16 +41,26 @@ def example_for(client: ClientConfig, *, untested: bool) -> Example:
     return "site_pages" if untested or has_crawl(client) else "one_page"
 
 
+def local_dag_folder() -> Path | None:
+    """Return the folder of Airflow's first local DAG bundle; None if all of its bundles are elsewhere."""
+    bundles: list[dict[str, Any]] = conf.getjson("dag_processor", "dag_bundle_config_list")  # type: ignore[assignment]
+    for bundle in bundles:
+        if bundle["classpath"] == _LOCAL_BUNDLE:
+            path = (bundle.get("kwargs") or {}).get("path")
+            return Path(path) if path else Path(conf.get_mandatory_value("core", "dags_folder")).expanduser()
+    return None
+
+
 @dataclass(frozen=True)
 class ExampleDag:
     """The example DAG.
 
-    :param folder: the DAG folder, created if it is missing.
+    :param folder: the folder of a local DAG bundle, created if it is missing; None if Airflow has none.
     :param conn_id: the DAG's connection.
     :param example: the module with the DAG.
     """
 
-    folder: Path
+    folder: Path | None
     conn_id: str
     example: Example
 
@@ -58,9 +73,9 @@ class ExampleDag:
         return f"{self.example}_{suffix}"
 
     @property
-    def path(self) -> Path:
-        """The DAG's file."""
-        return self.folder / f"{self.dag_id}.py"
+    def path(self) -> Path | None:
+        """The DAG's file; None without a folder."""
+        return self.folder / f"{self.dag_id}.py" if self.folder else None
 
     @property
     def source(self) -> str:
@@ -78,6 +93,8 @@ class ExampleDag:
         :param replace: accept such a file.
         :raises ConfigurationError: a different file exists.
         """
+        if self.path is None:
+            return
         try:
             is_other = self.path.exists() and self.path.read_bytes() != self.source.encode()
         except OSError as error:
@@ -89,18 +106,39 @@ class ExampleDag:
                 f"{self.path} exists with other content; --force replaces it, --no-example leaves it unchanged"
             )
 
-    def write_part(self) -> Path:
-        """Write the DAG to a temporary file beside `path`, and return its path; renaming it completes the write.
+    @contextlib.contextmanager
+    def written(self) -> Generator[Path | str, None, None]:
+        """Write the DAG if the body of the `with` statement succeeds.
 
-        :raises ConfigurationError: the folder cannot be written.
+        Its value is the file, or the reason why the file cannot be written.
         """
-        part = self.path.with_suffix(".part")
+        path = self.path
+        if path is None:
+            yield "Airflow has no local DAG bundle"
+            return
+        part = path.with_suffix(".part")
         try:
-            self.folder.mkdir(parents=True, exist_ok=True)
+            part.parent.mkdir(parents=True, exist_ok=True)
             part.write_text(self.source, encoding="utf-8")
         except OSError as error:
-            raise ConfigurationError(
-                f"the example DAG cannot be written: {plain_reason(error)}; choose another folder with "
-                "--dags-folder, or use --no-example"
-            ) from None
-        return part
+            yield plain_reason(error)
+            return
+        try:
+            yield path
+            part.replace(path)
+        finally:
+            part.unlink(missing_ok=True)
+
+    def lines(self, written: Path | str) -> Iterator[str]:
+        """Yield what to print about the DAG.
+
+        :param written: its file, or the reason why there is none.
+        """
+        if isinstance(written, Path):
+            yield f"Example DAG: {written}"
+        else:
+            yield f"The example DAG was not written: {written}. Add it to a DAG bundle as {self.dag_id}.py:"
+            yield ""
+            yield from self.source.splitlines()
+            yield ""
+        yield f"  Run it once: airflow dags test {self.dag_id}"

@@ -14,11 +14,10 @@ import secrets
 import socket
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow.configuration import AIRFLOW_CONFIG, conf
+from airflow.configuration import AIRFLOW_CONFIG
 from msgspec.structs import replace
 
 from airflow_provider_webdata.airflow_db import connections
@@ -26,7 +25,7 @@ from airflow_provider_webdata.airflow_db.connections import Connection
 from airflow_provider_webdata.api.errors import ConfigurationError
 from airflow_provider_webdata.api.servers import UNKNOWN, is_hosted_service, private_webhook_note
 from airflow_provider_webdata.commands.command import command
-from airflow_provider_webdata.commands.example import ExampleDag, example_for
+from airflow_provider_webdata.commands.example import ExampleDag, example_for, local_dag_folder
 from airflow_provider_webdata.commands.terminal import is_terminal, terminal_lines
 from airflow_provider_webdata.common.hosts import is_loopback, url_host
 from airflow_provider_webdata.get_provider_info import HOSTED_URL
@@ -54,7 +53,7 @@ _START_SECONDS = 10.0
 def init(args: argparse.Namespace) -> Iterator[str]:
     """Prompt for a connection, test it, store it, and write the example DAG.
 
-    :param args: conn_id, base_url, server, webhook_url, skip_test, dags_folder, no_example, force.
+    :param args: conn_id, base_url, server, webhook_url, skip_test, no_example, force.
     """
     connection = _existing(args.conn_id, replace=args.force)
     is_new = connection.id is None
@@ -67,24 +66,17 @@ def init(args: argparse.Namespace) -> Iterator[str]:
         raise SystemExit("\nCancelled; nothing was stored.") from None
     example = None
     if not args.no_example:
-        folder = args.dags_folder or conf.get_mandatory_value("core", "dags_folder")
         runnable = example_for(settings_of(connection).client, untested=args.skip_test)
-        example = ExampleDag(Path(folder).expanduser(), args.conn_id, runnable)
+        example = ExampleDag(local_dag_folder(), args.conn_id, runnable)
         example.check(replace=args.force)
-    with contextlib.ExitStack() as undo:
-        part = example.write_part() if example else None
-        if part:
-            undo.callback(part.unlink, missing_ok=True)
+    with example.written() if example else contextlib.nullcontext("") as written:
         connections.store(connection)
-        if example and part:
-            part.replace(example.path)
 
     if found is not None:
         yield found
     yield f"Connection {args.conn_id!r} was {'created' if is_new else 'updated'}: {_address(connection)}."
     if example:
-        yield f"Example DAG: {example.path}"
-        yield f"  Run it once: airflow dags test {example.dag_id}"
+        yield from example.lines(written)
     yield from _about_webhooks(connection)
     yield "Check the installation: airflow webdata doctor"
 

@@ -29,6 +29,18 @@ EXAMPLE = (Path(airflow_provider_webdata.commands.__file__).parent / "river_news
 WRONG_KEY = "wrong-key-4c1f0a7d9b21"
 
 
+BUNDLES = "AIRFLOW__DAG_PROCESSOR__DAG_BUNDLE_CONFIG_LIST"
+
+
+def bundles(*configured: dict[str, Any]) -> str:
+    return json.dumps(configured)
+
+
+def local_bundle(name: str, folder: Path) -> dict[str, Any]:
+    classpath = "airflow.dag_processing.bundles.local.LocalDagBundle"
+    return {"name": name, "classpath": classpath, "kwargs": {"path": str(folder)}}
+
+
 class Terminal:
     """Runs `airflow webdata init` several times, in one process, which saves time."""
 
@@ -55,8 +67,7 @@ def terminal(environ: dict[str, str], sandbox: SandboxServer, warm: Warm) -> Ter
     return Terminal(environ, sandbox, warm)
 
 
-def test_what_cannot_work_stores_nothing(terminal: Terminal, home: Path) -> None:
-    (home / "a-file").touch()
+def test_what_cannot_work_stores_nothing(terminal: Terminal) -> None:
     cases: Sequence[tuple[dict[str, Any], str]] = [
         (terminal.order(key=WRONG_KEY), "The service rejects the API key: "),
         (terminal.order(key=""), "The service rejects the API key: "),
@@ -68,7 +79,6 @@ def test_what_cannot_work_stores_nothing(terminal: Terminal, home: Path) -> None
         (terminal.order(base_url=f"https://x.example?key={WRONG_KEY}"), "must have no query or fragment"),
         (terminal.order("--conn-id", "two words"), "--conn-id is 'two words'; an id has at most 250 letters"),
         (terminal.order("--webhook-url", "http://airflow.example"), "webhook_url must be an https address"),
-        (terminal.order("--dags-folder", f"{home}/a-file/x"), "the example DAG cannot be written: "),
         (terminal.order(AIRFLOW_CONN_WEBDATA_DEFAULT="webdata://"), "comes from EnvironmentVariablesBackend"),
     ]
     answers = terminal.run(*(order for order, _ in cases))
@@ -98,13 +108,23 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
     own = home / "more" / "river_news_second.py"
     own.parent.mkdir()
     own.touch()
-    in_more = ("--conn-id", "second", "--dags-folder", str(own.parent))
+    more = {
+        BUNDLES: bundles(
+            {
+                "name": "repository",
+                "classpath": "airflow.providers.git.bundles.git.GitDagBundle",
+                "kwargs": {},
+            },
+            local_bundle("more", own.parent),
+            local_bundle("others", home / "others"),
+        )
+    }
     made, again, other_dag, second, replaced, forced = terminal.run(
         terminal.order(),
         terminal.order(),
-        terminal.order(*in_more),
+        terminal.order("--conn-id", "second", **more),
         terminal.order("--conn-id", "second"),
-        terminal.order(*in_more, "--force"),
+        terminal.order("--conn-id", "second", "--force", **more),
         terminal.order(
             "--force", "--webhook-url", webhook_url, key="", base_url="", WEBDATA_API_KEY=sandbox.api_key
         ),
@@ -161,6 +181,38 @@ def test_a_connection_is_made_changed_and_never_replaced_unasked(
         shown = f"{answer['status']}{answer['output']}"
         secrets = [found["extra"].get("webhook_secret") for found in answer["connections"].values()]
         assert not [value for value in (sandbox.api_key, *secrets) if value and value in shown]
+
+
+def test_a_dag_without_a_folder_is_printed(terminal: Terminal, home: Path) -> None:
+    (home / "a-file").touch()
+    remote = {
+        "name": "lake",
+        "classpath": "airflow.providers.amazon.aws.bundles.s3.S3DagBundle",
+        "kwargs": {"bucket_name": "dags"},
+    }
+    nowhere, unwritable = terminal.run(
+        terminal.order(**{BUNDLES: bundles(remote)}),
+        terminal.order(
+            "--conn-id", "second", **{BUNDLES: bundles(remote, local_bundle("dags", home / "a-file" / "x"))}
+        ),
+    )
+    assert nowhere["files"] == unwritable["files"] == {}
+    for answer, name, reason in (
+        (nowhere, "river_news", "Airflow has no local DAG bundle"),
+        (unwritable, "river_news_second", "Not a directory"),
+    ):
+        assert answer["status"] in (0, None), answer
+        before, _, rest = answer["output"].partition("\n\n")
+        source, _, after = rest.partition("\n\n  Run it once: ")
+        assert "The example DAG was not written: " in before
+        assert reason in before
+        assert before.endswith(f"Add it to a DAG bundle as {name}.py:")
+        assert after.startswith(f"airflow dags test {name}\n")
+        compile(source, name, "exec")
+        assert (
+            source.replace("river_news_second", "river_news").replace(' webdata_conn_id="second",', "")
+            == EXAMPLE.strip()
+        )
 
 
 def test_the_kind_of_server_is_detected_and_stored(terminal: Terminal, sandbox: SandboxServer) -> None:
@@ -299,8 +351,10 @@ class Prompted:
 
 @pytest.mark.timeout(600)
 def test_at_a_terminal_it_asks_and_its_dag_runs(
-    terminal: Terminal, environ: dict[str, str], sandbox: SandboxServer, warm: Warm
+    terminal: Terminal, environ: dict[str, str], sandbox: SandboxServer, warm: Warm, home: Path
 ) -> None:
+    # A bundle other than the folder of `[core] dags_folder`.
+    environ[BUNDLES] = bundles(local_bundle("team", home / "team"))
     given_up = Prompted(environ, warm)
     given_up.answer(f"Base URL [{HOSTED_URL}]: ", f"{sandbox.url}\n")
     given_up.answer("API key (not shown; leave empty if the server requires none): ", "\x03")
@@ -318,6 +372,7 @@ def test_at_a_terminal_it_asks_and_its_dag_runs(
     assert sandbox.api_key not in prompted.shown
     assert stored["extra"]["webhook_secret"] not in prompted.shown
 
-    run = warm.run(["-m", "airflow", "dags", "test", "river_news"], env=environ)
+    (command,) = re.findall(r"Run it once: airflow (.+?)\s*$", prompted.shown, re.MULTILINE)
+    run = warm.run(["-m", "airflow", *command.split()], env=environ)
     assert run.returncode == 0, run.stdout + run.stderr
     assert re.search(r"https://river\.example/\S+ \d+ words", run.stdout), run.stdout[-3000:]
