@@ -5,7 +5,7 @@
 #   make up     the same, but leave Airflow and the sandbox running; with DATA=1, see all pages full instead: sixteen
 #               days of five DAGs, and MANY= more deliveries
 #   make down   stop what make up started
-#   make check  style, types, import contracts, and unit tests; run it often while you work
+#   make check  style, types, import contracts, and the quick unit tests, in a minute; run it often while you work
 #   make test   style, types, import contracts, unit, integration, and end-to-end tests
 #   make docs   build the documentation site in build/docs/html
 #   make bench  run the benchmarks behind the performance claims
@@ -49,7 +49,7 @@ lint-without-tests: $(VENV)/.installed-dev
 
 check: lint-without-tests
 	@echo "== unit tests"
-	@$(BIN)/python -m pytest -q -n 2 tests/unit
+	@$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit
 
 test: lint-without-tests services
 	@echo "== unit, integration, and end-to-end tests"

@@ -17,6 +17,8 @@ ROOT = Path(__file__).parents[1]
 MAX_WORDS = 35_000
 MAX_PARAGRAPH = 80
 MAX_CELL = 40
+MAX_WORDS_OF = {"CONTRIBUTING.md": 700}
+"""Limits of single pages."""
 NOT_COUNTED = (
     "docs/benchmarks.md",
     "docs/errors.md",
@@ -47,6 +49,10 @@ def main() -> int:
         found += [f"{page.relative_to(ROOT)}: {problem}" for problem in problems(text)]
     if total > MAX_WORDS:
         found.append(f"the users' pages have {total:,} words, above {MAX_WORDS:,}: shorten the longest ones")
+    for name, most in MAX_WORDS_OF.items():
+        words = len(written_text((ROOT / name).read_text(encoding="utf-8")).replace("|", " ").split())
+        if words > most:
+            found.append(f"{name} has {words} words, above {most}")
     print(*(found or [f"{total:,} words"]), sep="\n")
     return 1 if found else 0
 

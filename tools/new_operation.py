@@ -4,8 +4,8 @@
     python -m tools.new_operation page_rank "the rank of pages on a subject"
 
 The skeleton is complete: `POST /v2/page-rank` with a `query`, its hook methods, operator, sandbox, documentation, and
-passing tests. Adapt it to the documented operation; CONTRIBUTING.md lists the places. In existing files, the new
-operation follows map.
+passing tests. Adapt it to the documented operation; docs/contributing/additions.md lists the places. In existing files,
+the new operation follows map.
 """
 
 from __future__ import annotations
@@ -395,7 +395,7 @@ def main() -> None:
         written = write(**vars(parser.parse_args()))
     except ValueError as error:
         sys.exit(str(error))
-    print("Complete these files as CONTRIBUTING.md describes:", *written, sep="\n  ")
+    print("Complete these files as docs/contributing/additions.md describes:", *written, sep="\n  ")
 
 
 if __name__ == "__main__":

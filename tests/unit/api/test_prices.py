@@ -262,6 +262,7 @@ def test_a_browser(ttl: int, prompt: bool, part: float) -> None:
     holds("interact", {"ttl": ttl, "prompt": prompt}, max(rate, math.ceil(ttl * part * rate / 60)))
 
 
+@pytest.mark.slow
 @examples(20)
 @given(
     pages=st.integers(1, 50),

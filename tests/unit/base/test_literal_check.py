@@ -47,6 +47,7 @@ def test_both_sides_of_every_limit(model):
     assert (refused, costly, missed) == ([], [], [])
 
 
+@pytest.mark.slow
 @examples(6)
 @given(model=st.sampled_from(MODELS), data=st.data())
 def test_no_valid_body_is_refused(model, data):

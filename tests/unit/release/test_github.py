@@ -114,9 +114,13 @@ def targets(file: str) -> set[str]:
 
 def test_contributors_are_told_of_commands_that_there_are() -> None:
     existing = targets("Makefile") | targets("tools/maintain.mk")
-    for page in ("CONTRIBUTING.md", "README.md", ".github/pull_request_template.md", "SECURITY.md"):
-        named = set(re.findall(r"`make ([\w-]+)`", (ROOT / page).read_text()))
-        assert named <= existing, page
+    pages = [
+        ROOT / page
+        for page in ("CONTRIBUTING.md", "README.md", ".github/pull_request_template.md", "SECURITY.md")
+    ]
+    for page in [*pages, *(ROOT / "docs/contributing").glob("*.md")]:
+        named = set(re.findall(r"`make ([\w-]+)`", page.read_text()))
+        assert named <= existing, page.name
 
 
 def test_help_lists_the_targets() -> None:

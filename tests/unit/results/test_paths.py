@@ -42,6 +42,7 @@ def identity(instance: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(-1 if part is None else part for part in instance)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(
     instances=st.lists(INSTANCES, min_size=2, max_size=6, unique_by=identity),

@@ -112,6 +112,7 @@ STEP = 200.0
 KINDS = (None, errors.ServerError, errors.NotFoundError, errors.AuthenticationError, errors.EntitlementError)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bills", [True, False])
 def test_all_short_histories(bills: bool) -> None:
     """An answer every 200 s: the outage ends three steps after its first refusal."""

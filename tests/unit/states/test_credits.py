@@ -28,12 +28,14 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("call", [PLAIN, ONCE, JOB], ids=lambda call: call.kind)
 def test_all_histories_of_a_call(call: Call, limit: float | None) -> None:
     assert Player(call, limit=limit).walk(6 + LIMITS[limit]) > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", LIMITS)
 @pytest.mark.parametrize("calls", PAIRS, ids=lambda calls: "-".join(call.kind for call in calls))
 def test_all_histories_of_two_calls(calls: tuple[Call, Call], limit: float | None) -> None:

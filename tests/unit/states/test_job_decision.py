@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Literal, NamedTuple
 
+import pytest
 from msgspec.structs import replace
 
 from airflow_provider_webdata.states.job_decision import Action, Facts, decide
@@ -282,6 +283,7 @@ def key_of(facts: Facts) -> Facts:
     return (facts.differs, facts.answers, facts.named, tuple(sorted(facts.seen.items())))  # type: ignore[return-value]
 
 
+@pytest.mark.slow
 def test_all_short_histories() -> None:
     steps, broken = explore()
     assert broken == []

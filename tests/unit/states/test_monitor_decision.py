@@ -26,6 +26,7 @@ THEIRS = MARK._replace(environment="laptop")
 THEIR_URL = delivery_url("https://laptop.example", "web", "key")
 
 
+@pytest.mark.slow
 def test_all_short_histories() -> None:
     player = Player(decide)
     player.walk(4)

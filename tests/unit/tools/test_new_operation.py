@@ -52,6 +52,7 @@ def run(tree: Path, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_skeleton_passes_its_tests(tree: Path) -> None:
     """The rules for all operations cover it without a change to their tests."""

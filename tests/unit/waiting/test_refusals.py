@@ -105,6 +105,7 @@ def test_a_refused_poll_says_nothing_of_later_ones() -> None:
     assert found == [[["warn"]], *[[[]]] * 2 * _BATCH]
 
 
+@pytest.mark.slow
 @pytest.mark.rule("status-401", "status-403")
 @pytest.mark.parametrize(("kinds", "length"), [(("ok", "401", "403"), 4), (("ok", "401", "503"), 3)])
 def test_all_short_histories_of_two_waits(

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,7 @@ from tests.support.examples import examples
 from tests.support.request_fields import alias, drawn, request_endpoints
 
 
+@pytest.mark.slow
 @examples(2)
 @given(data=st.data())
 def test_a_valid_request_survives_the_wire(data: st.DataObject) -> None:

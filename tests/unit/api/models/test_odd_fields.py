@@ -111,6 +111,7 @@ def changed(body: Any, path: Path, *value: Any) -> Any:
     return body
 
 
+@pytest.mark.slow
 @pytest.mark.rule("open-responses", "odd-values")
 def test_an_odd_value_beside_the_results_costs_nothing() -> None:
     tried: set[str] = set()

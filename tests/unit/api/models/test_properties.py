@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ValidationError
@@ -98,6 +99,7 @@ def fields_of(model: type[BaseModel]) -> st.SearchStrategy[Any]:
     return st.dictionaries(st.sampled_from(names or ["x"]), anything(), max_size=6)
 
 
+@pytest.mark.slow
 @examples(6)
 @given(data=st.data())
 def test_no_input_raises_anything_but_a_validation_error(data: st.DataObject) -> None:

@@ -40,6 +40,7 @@ def counted(worlds: Any, lasts: tuple[How, ...] = (How(),)) -> tuple[int, dict[s
     return played, found
 
 
+@pytest.mark.slow
 def test_all_histories_of_six_events() -> None:
     random.seed(1)
     played, found = counted(worlds_after(6))
@@ -48,6 +49,7 @@ def test_all_histories_of_six_events() -> None:
     assert played > 14_000
 
 
+@pytest.mark.slow
 def test_all_histories_of_five_events_with_other_ways_to_read() -> None:
     random.seed(1)
     played, found = counted(worlds_after(5, HOWS))
@@ -56,12 +58,14 @@ def test_all_histories_of_five_events_with_other_ways_to_read() -> None:
     assert played > 4_000
 
 
+@pytest.mark.slow
 def test_all_orders_of_two_runs_their_loads_and_three_changes() -> None:
     random.seed(1)
     played, found = counted(after(history, World()) for history in all_orders())
     assert (played, found) == (13_440, NONE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hows", [(), HOWS], ids=["complete", "any way"])
 def test_overlapping_steps(hows: tuple[How, ...]) -> None:
     rnd = random.Random(20261128)
@@ -114,6 +118,7 @@ def removed_silently(known: Page | None, found: Found | None, run: RunFacts) -> 
     return outcome
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken",
     [

@@ -6,6 +6,8 @@ from __future__ import annotations
 import gzip
 from datetime import datetime, timezone
 
+import pytest
+
 from airflow_provider_webdata.results.pages.sitemap import (
     _Parser,
     listed_pages,
@@ -77,6 +79,7 @@ def test_only_what_the_web_has_is_followed(loc: str) -> None:
 LONG = 2**18
 
 
+@pytest.mark.slow
 @each_row(
     "sitemap",
     [
@@ -121,6 +124,7 @@ def test_what_surrounds_the_entries(sitemap: str) -> None:
     assert [url for url, _ in listed_pages(sitemap)] == [URL]
 
 
+@pytest.mark.slow
 def test_limits() -> None:
     many = "<urlset>" + DATED * 50_001
     assert len(list(listed_pages(many))) == 50_000
@@ -148,6 +152,7 @@ def test_a_compressed_sitemap(raw: str, text: str) -> None:
     assert len(list(listed_pages(text_of(raw)))) == (text == TEXT)
 
 
+@pytest.mark.slow
 def test_a_sitemap_that_unpacks_without_end_is_cut() -> None:
     bomb = gzip.compress(b" " * (60 * 2**20), 9)
     assert len(text_of(bomb.decode("latin-1"))) == 50 * 2**20
