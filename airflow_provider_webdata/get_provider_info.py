@@ -130,7 +130,7 @@ def get_provider_info() -> dict[str, Any]:
                 "hook-name": _INTEGRATION,
                 "conn-fields": _connection_fields(),
                 "ui-field-behaviour": {
-                    # The port stays visible: Airflow 3.3.1 and 3.3.2 refuse to test a connection without one.
+                    # The port stays visible: docs/contributing/upstream/form_without_port.md
                     "hidden-fields": ["login", "schema"],
                     "relabeling": {"host": "Base URL", "password": "API Key"},
                     # The form shows no other help for these fields.

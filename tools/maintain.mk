@@ -37,7 +37,7 @@ lint: $(VENV)/.installed-dev
 
 # Tests that depend on the version of Airflow: tasks and waits, the connection, the plugin, migrations, and pages.
 DEPENDS_ON_AIRFLOW := $(addprefix tests/unit/,hooks operators sensors triggers test_contract.py test_monitor_assets.py test_plugin.py test_provider_info.py test_stored_forms.py test_supported_airflow.py test_walls.py) \
-  $(addprefix tests/integration/,operators sensors triggers toolsets ui hooks/test_test_connection.py inbox/http/test_plugin.py inbox/http/test_secrets.py inbox/http/test_serve.py inbox/storage/test_cli.py inbox/storage/test_migrations.py) \
+  $(addprefix tests/integration/,operators sensors triggers toolsets ui upstream hooks/test_test_connection.py inbox/http/test_plugin.py inbox/http/test_secrets.py inbox/http/test_serve.py inbox/storage/test_cli.py inbox/storage/test_migrations.py) \
   $(addprefix tests/e2e/,test_ui.py test_waiting.py)
 
 test-floor: $(FLOOR)/.installed-dev services

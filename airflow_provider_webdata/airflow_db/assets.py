@@ -88,7 +88,7 @@ def register_event(
     notifications: list[Callable[[], None]] = []
     with session.begin_nested():
         for asset in assets:
-            # Airflow 3.2 ignores the sink and notifies its listeners before the commit.
+            # Until Airflow 3.3.1, the sink is ignored: docs/contributing/upstream/listeners_before_commit.md
             asset_manager.register_asset_change(
                 asset=asset, extra=extra, session=session, callback_sink=notifications
             )

@@ -50,7 +50,7 @@ class Visitor:
 
         :raises HTTPException: 401 or 403, the authentication failed.
         """
-        # Called as a function: Airflow's dependencies on its application state fail in a mounted application.
+        # Called as a function: docs/contributing/upstream/auth_manager_in_mounted_apps.md
         return cls(await get_user(request, None, await _BEARER(request)))
 
     def may_view(self) -> bool:

@@ -31,7 +31,7 @@ class PageLink(BaseOperatorLink):
         running: Any = ti_key
         resumed = getattr(getattr(running, "_ti_context_from_server", None), "next_method", None)
         if not resumed:
-            # Airflow logs an error for each missing XCom.
+            # docs/contributing/upstream/missing_xcom_is_an_error.md
             return ""
         known = running.xcom_pull(task_ids=running.task_id, key=self.xcom_key, map_indexes=running.map_index)
         return known if isinstance(known, str) else ""

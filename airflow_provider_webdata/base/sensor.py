@@ -94,6 +94,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
             or type(self).execute is not WebDataSensor.execute
             or type(self).pre_execute is not BaseSensorOperator.pre_execute
         )
+        # Templates: docs/contributing/upstream/templated_start_from_trigger.md
         if (
             unless
             or runs_code_first
@@ -107,6 +108,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
         self.start_trigger_args = StartTriggerArgs(
             trigger_cls=self._trigger_class,
             trigger_kwargs={**self._trigger_kwargs(), **self._since(None)},
+            # A trigger that ends the task would be shorter: docs/contributing/upstream/success_event_encodes_twice.md
             next_method="execute_complete",
             next_kwargs=None,
             timeout=timedelta(seconds=self.timeout + TIMEOUT_MARGIN_SECONDS),
@@ -163,6 +165,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     def _skipping_timeouts(self, act: Any, *args: Any) -> Any:
         """Call a function, and undo Airflow's conversion of its error into a skip, unless the wait timed out."""
+        # docs/contributing/upstream/soft_fail_hides_errors.md
         try:
             return act(*args)
         except AirflowTaskTimeout as late:

@@ -146,7 +146,7 @@ def _ask_for_service(connection: Connection, args: argparse.Namespace) -> bool:
     connection.password = key
     connection.extra = json.dumps({name: value for name, value in extra.items() if value != ""})
     parts = urlsplit(settings_of(connection).client.base_url)
-    # Separate, because the form of Airflow 3.3.1 and 3.3.2 tests no connection without a port.
+    # Separate, because the form tests no connection without a port: docs/contributing/upstream/form_without_port.md
     connection.port = parts.port or _PORTS[parts.scheme]
     connection.host = parts._replace(netloc=parts.netloc.removesuffix(f":{connection.port}")).geturl()
     return is_assumed

@@ -126,7 +126,7 @@ def _literal(text: str) -> Any:
 
 def items_of(given: Collection[Any]) -> list[Any]:
     """Return the items of a collection. The results of a mapped task are read in one request."""
-    # Airflow's sequence of them sends one request per item unless it is sliced.
+    # Unless it is sliced: docs/contributing/upstream/lazy_sequence_requests.md
     is_lazy = isinstance(given, Sequence) and not isinstance(given, MutableSequence)
     return list(given[:] if is_lazy else given)  # type: ignore[index]
 

@@ -94,13 +94,14 @@ def frame_url(page: str) -> str | None:
 def frame_path(page: str, root: str) -> str:
     """Return the path of a page inside Airflow's frame.
 
-    Before Airflow 3.3, the frame opens only the first page, so the path is that of the page alone.
+    Before Airflow 3.3.2, the frame opens only its first page, so the path is that of the page alone.
 
     :param root: path below which the API server is published; empty for none.
     """
     from airflow_provider_webdata.common.supported_airflow import airflow_release
 
-    return root + page if airflow_release() < (3, 3) else f"{root}/plugin/{FRAME_ROUTE}{root}{page}"
+    # docs/contributing/upstream/frame_opens_first_page.md
+    return root + page if airflow_release() < (3, 3, 2) else f"{root}/plugin/{FRAME_ROUTE}{root}{page}"
 
 
 def _has_pages() -> bool:

@@ -55,7 +55,8 @@ def _partition(dag_run: Any, tz: tzinfo) -> tuple[datetime, datetime] | None:
             if written.tzinfo is not None:
                 date = written
             elif date is None and not hasattr(dag_run, "partition_date"):
-                # Airflow 3.2 writes its keys in UTC, later versions in the time zone of the timetable or mapper.
+                # Airflow 3.2 writes its keys in UTC, later versions in the time zone of the timetable or mapper:
+                # docs/contributing/upstream/partition_keys_in_utc.md
                 date = written.replace(tzinfo=timezone.utc)
             elif date is None or written != date.astimezone(timezone.utc).replace(tzinfo=None):
                 date = written.replace(tzinfo=tz)

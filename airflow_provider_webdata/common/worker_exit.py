@@ -10,10 +10,11 @@ SCHEDULER_LAG = 5.0
 def seconds_until_resumable() -> float:
     """Return the minimum seconds between the end of a worker's process and the task's return to the queue.
 
-    Airflow (3.3.2) fails a task that is rescheduled or resumed earlier, because it mistakes the first worker's exit for
-    the second's: "finished with state success, but the task instance's state attribute is queued". 0 if
+    Airflow fails a task that is rescheduled or resumed earlier, because it mistakes the first worker's exit for the
+    second's: "finished with state success, but the task instance's state attribute is queued". 0 if
     `[workers] min_heartbeat_interval` is 0.
     """
+    # docs/contributing/upstream/resumed_before_worker_exit.md
     from airflow.sdk.configuration import conf
 
     linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)

@@ -199,7 +199,7 @@ class _Reader:
         self._connection = connection
         self._on_warning = warn
         extra = connection.extra or {}
-        # Airflow 3.2 leaves the extras of a URI unserialized.
+        # Airflow 3.2 has a mapping for a URI: docs/contributing/upstream/uri_extras_as_mapping.md
         if isinstance(extra, str):
             try:
                 extra = json.loads(extra)

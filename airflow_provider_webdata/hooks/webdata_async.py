@@ -103,7 +103,8 @@ class WebDataAsyncHook(
         try:
             connection = await self.aget_connection(self.webdata_conn_id)
         except AirflowNotFoundException:
-            # `airflow dags test` runs triggers where only the blocking lookup reaches Airflow's database (3.3.2).
+            # `airflow dags test` runs triggers where only the blocking lookup reaches Airflow's database:
+            # docs/contributing/upstream/dags_test_connections.md
             connection = await asyncio.to_thread(existing, self.get_connection, self.webdata_conn_id)
         settings = settings_of(connection)
         await amask(settings.secrets())

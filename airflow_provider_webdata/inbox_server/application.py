@@ -79,7 +79,7 @@ def _gate(conn_id: str) -> Gate:
     except Exception as error:  # noqa: BLE001
         # Airflow decrypts the extras on access.
         raise UndecryptableError.of(conn_id, error) from None
-    # Airflow has two secrets maskers: the core's and the SDK's.
+    # Airflow has two secrets maskers: docs/contributing/upstream/two_maskers.md
     for secret in (*webhook.secrets, *webhook.signing_secrets):
         mask([secret])
         mask_secret(secret)

@@ -64,7 +64,7 @@ class InboxDBManager(BaseDBManager):
         """
         if not inbox_enabled() or creates_tables() or self.is_current():
             return True
-        # `airflow db check-migrations` itself reports only Airflow's own revisions.
+        # docs/contributing/upstream/check_migrations_names_no_manager.md
         if self.is_newer():
             log.warning("%s", self.too_new())
         else:

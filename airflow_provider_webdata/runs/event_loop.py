@@ -24,6 +24,7 @@ def run_aside(work: Coroutine[Any, Any, _T]) -> _T:
     event loop it might be mistaken for a lost connection, and the task would continue. The interruption cancels the
     coroutine and awaits its cleanup.
     """
+    # docs/contributing/upstream/timeout_in_event_loop.md
     given_up = threading.Event()
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 

@@ -261,6 +261,7 @@ class Run:
     def execution_deadline(self) -> float | None:
         """End of the attempt by `execution_timeout`, in seconds since the epoch, counted with its waits; or None."""
         limit = self.task.execution_timeout
+        # Airflow counts each worker anew: docs/contributing/upstream/timeout_starts_anew.md
         start = self.memory.record.postponed_at or getattr(self.attempt.ti, "start_date", None)
         return None if limit is None or start is None else (start + limit).timestamp()
 

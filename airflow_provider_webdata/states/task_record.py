@@ -147,6 +147,7 @@ def is_same_round(record: TaskRecord, max_tries: int, retries: int, number: int)
     :param retries: the task's `retries`, as its file says now.
     :param number: number of the attempt.
     """
+    # docs/contributing/upstream/clear_or_retry.md
     seems_later = record.attempt < max_tries - retries + 1 <= number
     return record.max_tries == max_tries and not (record.is_final and seems_later)
 

@@ -81,20 +81,21 @@ class WebDataJobTrigger(WaitTrigger):
     async def on_kill(self) -> None:
         """Cancel the job if a user has ended the waiting task.
 
-        Airflow (3.3.2) also calls this for triggers that another triggerer has taken over because this one's heartbeat
-        was late; the tasks of such triggers still wait for the same job.
+        Airflow also calls this for triggers that another triggerer has taken over because this one's heartbeat was
+        late; the tasks of such triggers still wait for the same job.
         """
         if not self.cancel_on_kill:
             return
         canceling = asyncio.create_task(self._cancel_job())
         _CANCELING.add(canceling)
         canceling.add_done_callback(_CANCELING.discard)
-        # Airflow (3.3.2) cancels this method, too, about a second later.
+        # Airflow cancels this method, too, about a second later: docs/contributing/upstream/on_kill_canceled.md
         await asyncio.shield(canceling)
 
     async def _cancel_job(self) -> None:
         kind = checked_kind(self.kind)
         try:
+            # docs/contributing/upstream/on_kill_after_takeover.md
             if await self._still_waits():
                 log.info("Another triggerer has taken over the wait for job %s", self.job_id)
                 return

@@ -244,6 +244,7 @@ class TaskSummary:
     @property
     def left(self) -> Started | None:
         """The job that may still run: the task ended, and its record does not say that the job did."""
+        # docs/contributing/upstream/killed_before_its_trigger.md
         record = self.record
         if record is None or record.is_final or self.state in _LIVE_STATES:
             return None

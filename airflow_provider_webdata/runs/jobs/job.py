@@ -138,6 +138,7 @@ class JobRun(WaitRun[JobOutcome]):
 
     def _count_former(self) -> None:
         """Count the job that the task left before it was cleared: Airflow does not report an end by hand in time."""
+        # docs/contributing/upstream/killed_before_its_trigger.md
         former = self.memory.former
         if former is None or former.is_final or former.phase not in ("requested", "known"):
             return

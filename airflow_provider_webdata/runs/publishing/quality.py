@@ -250,7 +250,7 @@ class Measure(Step):
         ti: Any = self._context["ti"]
         run = _MeasuredRun.of(self._context)
         found = None
-        # Airflow logs an error for a missing XCom, as in the first run.
+        # The first run has none: docs/contributing/upstream/missing_xcom_is_an_error.md
         if not run.has_logical_date or ti.get_previous_dagrun() is not None:
             # The newest by logical date. Databases sort runs without one first or last, so these require reading all.
             found = ti.xcom_pull(key=QUALITY, include_prior_dates=True, map_indexes=run.map_index)

@@ -19,8 +19,9 @@ log = logger(__name__)
 AT_ONCE, PAUSE = 20, 0.5
 """A burst of `AT_ONCE` lines is logged immediately; further lines follow at intervals of `PAUSE` seconds.
 
-The Airflow process that reads a triggerer's log also sends it its triggers, sequentially (3.3.2). If about 200 lines
-are unread while it sends many triggers, both processes deadlock. Airflow itself logs one line for each trigger.
+The Airflow process that reads a triggerer's log also sends it its triggers, sequentially. If about 200 lines are unread
+while it sends many triggers, both processes deadlock: docs/contributing/upstream/triggerer_log_deadlock.md. Airflow
+itself logs one line for each trigger.
 """
 
 _next_turn = float("-inf")

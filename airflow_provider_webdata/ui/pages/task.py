@@ -84,7 +84,7 @@ async def page(page: PageView) -> Response:
         page.required("dag_id"),
         page.required("run_id"),
         page.required("task_id"),
-        # Airflow does not replace the placeholder for a task that is not mapped.
+        # It may be the placeholder: docs/contributing/upstream/map_index_placeholder.md
         map_index_of(page.text("map_index")),
     )
     summary = await in_thread(summary_of, name)

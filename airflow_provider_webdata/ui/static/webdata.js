@@ -273,7 +273,8 @@ document.addEventListener("click", (event) => {
   above.dispatchEvent(new PopStateEvent("popstate", { state: {} }));
 });
 
-// The frame may open no windows, and may not navigate the window above it, which may do both.
+// The frame may open no windows, and may not navigate the window above it, which may do both:
+// docs/contributing/upstream/frame_without_windows.md
 for (const kind of ["click", "auxclick"]) {
   document.addEventListener(kind, (event) => {
     const link = event.target.closest ? event.target.closest("a.outside") : null;
@@ -322,7 +323,8 @@ document.addEventListener("click", (event) => {
   if (head) sortBy(head, head.getAttribute("aria-sort") === "ascending" ? "descending" : "ascending");
 });
 
-// The frame of older releases of Airflow may not save files; the window above it may.
+// The frame of older releases of Airflow may not save files; the window above it may:
+// docs/contributing/upstream/frame_without_downloads.md
 document.addEventListener("click", async (event) => {
   const link = event.target.closest ? event.target.closest("a.csv") : null;
   if (!link || !above) return;

@@ -11,6 +11,7 @@ def keep_execution_api() -> None:
 
     Airflow 3.2 lets the server be garbage-collected while in use, and creating one for each task takes seconds.
     """
+    # docs/contributing/upstream/execution_api_collected.md
     from airflow.sdk.execution_time import supervisor
 
     if not hasattr(supervisor.in_process_api_server, "cache_info"):

@@ -182,3 +182,12 @@ def test_stored_with_the_dag() -> None:
 def test_address(monkeypatch: pytest.MonkeyPatch, base_url: str, expected: str) -> None:
     monkeypatch.setenv("AIRFLOW__API__BASE_URL", base_url)
     assert page_urls.frame_url(page_urls.delivery_page(7)) == expected
+
+
+@pytest.mark.parametrize("version", ["3.2.1", "3.3.0", "3.3.1"])
+def test_a_frame_that_opens_only_its_first_page(monkeypatch: pytest.MonkeyPatch, version: str) -> None:
+    """A link into it would open the overview."""
+    monkeypatch.setattr("airflow.__version__", version)
+    monkeypatch.setenv("AIRFLOW__API__BASE_URL", "https://airflow.example")
+    alone = "https://airflow.example/webdata-ui/inbox?id=7"
+    assert page_urls.frame_url(page_urls.delivery_page(7)) == alone
