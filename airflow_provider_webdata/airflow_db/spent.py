@@ -151,7 +151,7 @@ def stored_value(row: Any) -> Any:
     :raises Exception: the backend cannot read it.
     """
     # The import fails if the configured backend cannot be imported.
-    from airflow.sdk.bases.xcom import BaseXCom
+    from airflow.sdk import BaseXCom
     from airflow.sdk.execution_time.xcom import resolve_xcom_backend
 
     backend: Any = resolve_xcom_backend()  # type: ignore[no-untyped-call]

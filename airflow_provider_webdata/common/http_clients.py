@@ -18,7 +18,7 @@ from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.tls import UnusableVariableError, tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 log = logger(__name__)
 
@@ -38,7 +38,7 @@ def async_http_client(*, is_direct: bool = False, **options: Any) -> httpx.Async
     return httpx.AsyncClient(**routed(options, httpx.AsyncHTTPTransport, is_direct=is_direct))
 
 
-def routed(options: Mapping[str, Any], transport: type[Any], *, is_direct: bool) -> dict[str, Any]:
+def routed(options: Mapping[str, Any], transport: Callable[..., Any], *, is_direct: bool) -> dict[str, Any]:
     """Return the arguments of a client, with the proxies of the environment unless `proxy` is given.
 
     :param is_direct: whether the client ignores the environment, for requests that address a host by its IP:

@@ -14,7 +14,7 @@ def seconds_until_resumable() -> float:
     the second's: "finished with state success, but the task instance's state attribute is queued". 0 if
     `[workers] min_heartbeat_interval` is 0.
     """
-    from airflow.sdk.configuration import conf
+    from airflow.sdk import conf
 
     linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
     return 0.0 if linger <= 0 else linger + SCHEDULER_LAG
