@@ -8,11 +8,13 @@ defines an attribute of that name.
 from __future__ import annotations
 
 import ast
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypeGuard
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = (ROOT / "airflow_provider_webdata", ROOT / "sandbox" / "webdata_sandbox")
@@ -50,22 +52,23 @@ _OURS = {path.name for path in PACKAGES}
 
 
 def private_uses() -> set[tuple[str, str]]:
-    """Return each private part with the file that uses it.
+    """Return each private part that the two packages use, with the path of the file from the root."""
+    code = {path: path.read_text(encoding="utf-8") for package in PACKAGES for path in package.rglob("*.py")}
+    return {(part, str(path.relative_to(ROOT))) for part, path in uses_in(code)}
 
-    A part is `module.name` for a name of another package, and `_name` for an attribute.
+
+def uses_in(code: Mapping[Path, str]) -> set[tuple[str, Path]]:
+    """Return each private part that these files use, with the file.
+
+    A part is the path of a module, `module.name`, or `_name` for an attribute.
+
+    :param code: the text of each file.
     """
-    trees = {path: ast.parse(path.read_text(encoding="utf-8")) for path in sources()}
+    trees = {path: ast.parse(text) for path, text in code.items()}
     ours = {name for tree in trees.values() for name in _defined(tree)} | _DOCUMENTED_BY_PYTHON
     return {
-        (part, str(path.relative_to(ROOT)))
-        for path, tree in trees.items()
-        for part in {*_imports(tree), *_attributes(tree, ours)}
+        (part, path) for path, tree in trees.items() for part in {*_imports(tree), *_attributes(tree, ours)}
     }
-
-
-def sources() -> list[Path]:
-    """Return the files of the two packages."""
-    return sorted(path for package in PACKAGES for path in package.rglob("*.py"))
 
 
 def _imports(tree: ast.AST) -> Iterator[str]:
@@ -82,6 +85,8 @@ def _imports(tree: ast.AST) -> Iterator[str]:
                 elif not _is_public(node.module, alias.name):
                     yield f"{node.module}.{alias.name}"
     for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and _is_module_of_airflow(node.value):
+            yield node.value
         if (
             isinstance(node, ast.Attribute)
             and isinstance(node.value, ast.Name)
@@ -89,6 +94,16 @@ def _imports(tree: ast.AST) -> Iterator[str]:
             and not _is_public(module, node.attr)
         ):
             yield f"{module}.{node.attr}"
+
+
+def _is_module_of_airflow(value: object) -> TypeGuard[str]:
+    # As in `sys.modules.get(...)`.
+    return (
+        isinstance(value, str)
+        and re.fullmatch(r"airflow(\.\w+)+", value) is not None
+        and _source(value) is not None
+        and not _is_public("", value)
+    )
 
 
 def _is_public(module: str, name: str) -> bool:
@@ -99,7 +114,9 @@ def _is_public(module: str, name: str) -> bool:
     if {module, path} & PUBLIC:
         return True
     if root == "airflow":
-        return module == "airflow.sdk" and name in (_listed(module) or ())
+        return path in {"airflow", "airflow.sdk"} or (
+            module == "airflow.sdk" and name in (_listed(module) or ())
+        )
     if any(part.startswith("_") and not part.endswith("__") for part in path.split(".")):
         return False
     return not module or _exports(module, name)
