@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
-from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.airflow_db.tasks import (
     TaskName,
     is_task,
@@ -45,7 +46,7 @@ def changed_tasks(
         .order_by(XComModel.timestamp.desc())
         .limit(most)
     )
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         times = {TaskName(*row[:4]): row.timestamp for row in session.execute(wanted)}
         pushed = pushed_by(session, times, keys) if times else {}
     return [(name, at, pushed.get(name, {})) for name, at in times.items()]

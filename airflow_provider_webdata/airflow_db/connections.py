@@ -12,7 +12,6 @@ from airflow.models.connection import Connection as Connection
 from airflow.models.connection import sanitize_conn_id
 from airflow.secrets.environment_variables import CONN_ENV_PREFIX
 from airflow.secrets.metastore import MetastoreBackend
-from airflow.utils.session import create_session
 from cryptography.fernet import InvalidToken
 from sqlalchemy import select
 from sqlalchemy.exc import SQLAlchemyError
@@ -154,7 +153,7 @@ def conn_ids_in_environment() -> list[str]:
 
 def stored_connection(conn_id: str) -> Connection | None:
     """Return a connection in Airflow's database, detached from its session, or None."""
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         found: Connection | None = session.scalar(select(Connection).where(Connection.conn_id == conn_id))
         if found is not None:
             session.expunge(found)
@@ -164,9 +163,10 @@ def stored_connection(conn_id: str) -> Connection | None:
 def store(connection: Connection) -> None:
     """Insert or update a connection.
 
+    :raises StoreUnavailableError: this process has no access to the database.
     :raises SQLAlchemyError: the database refuses it; the error's text contains the values.
     """
-    with create_session() as session:
+    with Session(airflow_engine()) as session, session.begin():
         session.merge(connection)
 
 

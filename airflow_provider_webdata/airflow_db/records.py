@@ -7,9 +7,10 @@ import json
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from airflow.utils.session import create_session
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.states.task_record import KEY, TaskRecord, read_stored
 
 try:
@@ -33,7 +34,7 @@ def record_of(name: tuple[str, str, str, int]) -> TaskRecord | None:
     columns = (table.dag_id, table.run_id, table.task_id, _map_index(table))
     matches = (column == value for column, value in zip(columns, name, strict=True))
     statement = select(table.value).where(table.key == KEY, *matches)
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         value = session.scalar(statement)
     return None if value is None else _read(value)
 
@@ -57,7 +58,7 @@ def records_between(since: datetime, until: datetime | None) -> Sequence[tuple[A
     )
     if until is not None:
         statement = statement.where(table.updated_at < until)
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         rows = session.execute(statement).all()
     return [(row, record) for row in rows if (record := _read(row.value)) is not None]
 

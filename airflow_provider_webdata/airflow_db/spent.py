@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from airflow.models.dagrun import DagRun
 from airflow.models.xcom import XComModel
-from airflow.utils.session import create_session
 from pydantic import BaseModel, ConfigDict, FiniteFloat, ValidationError
 from sqlalchemy import String, and_, cast, func, or_, select
+from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.airflow_db.records import records_between
 from airflow_provider_webdata.common.xcom_keys import CREDITS
 from airflow_provider_webdata.states.credits import Credits, report, restarted
@@ -111,7 +112,7 @@ def reporting_dags(since: datetime, until: datetime | None = None) -> set[str]:
     wanted = select(XComModel.dag_id).where(XComModel.key == CREDITS, XComModel.timestamp >= since).distinct()
     if until is not None:
         wanted = wanted.where(XComModel.timestamp < until)
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         pushed = set(session.scalars(wanted))
     return pushed | {
         row.dag_id for row, record in records_between(since, until) if record.credits != Credits()
@@ -125,7 +126,7 @@ def runs_since(dag_ids: Iterable[str], since: datetime) -> dict[str, int]:
         .where(DagRun.dag_id.in_(set(dag_ids)), DagRun.start_date >= since)
         .group_by(DagRun.dag_id)
     )
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         return {row[0]: row[1] for row in session.execute(statement)}
 
 
@@ -151,7 +152,7 @@ def stored_value(row: Any) -> Any:
     :raises Exception: the backend cannot read it.
     """
     # The import fails if the configured backend cannot be imported.
-    from airflow.sdk.bases.xcom import BaseXCom
+    from airflow.sdk import BaseXCom
     from airflow.sdk.execution_time.xcom import resolve_xcom_backend
 
     backend: Any = resolve_xcom_backend()  # type: ignore[no-untyped-call]
@@ -193,7 +194,7 @@ def _reported(
     ]
     has_record = {tuple(row[:4]) for row, _ in recorded}
     jobs: dict[str, _Job] = {}
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         rows = session.execute(wanted.execution_options(yield_per=_AT_ONCE))
         pushed = ((row, None) for row in rows if tuple(row[:4]) not in has_record)
         for row, known in heapq.merge(recorded, pushed, key=_order):

@@ -13,18 +13,17 @@ from airflow.models.renderedtifields import RenderedTaskInstanceFields
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.trigger import Trigger
 from airflow.models.xcom import XComModel
-from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
 from sqlalchemy import String, and_, cast, func, label, or_, select, tuple_
+from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.airflow_db.records import record_of
 from airflow_provider_webdata.airflow_db.spent import stored_value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
     from datetime import datetime
-
-    from sqlalchemy.orm import Session
 
     from airflow_provider_webdata.states.task_record import TaskRecord
 
@@ -112,7 +111,7 @@ def waiting_dags() -> set[str]:
         .where(Trigger.classpath.startswith(_TRIGGERS, autoescape=True))
         .distinct()
     )
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         return set(session.scalars(statement))
 
 
@@ -129,13 +128,13 @@ def waits_until(end: datetime, dag_ids: Collection[str], limit: int) -> list[Sto
         .order_by(timeout.is_(None), timeout, Trigger.created_date, Trigger.id)
         .limit(limit)
     )
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         return _waits(session, statement)
 
 
 def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
     """Return a task instance with these XComs, or None if it does not exist."""
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         row = session.execute(task_rows().where(is_task(TaskInstance, name))).first()
         if row is None:
             return None
@@ -147,7 +146,7 @@ def stored_task(name: TaskName, keys: Collection[str]) -> StoredTask | None:
 
 def happened_to(name: TaskName) -> list[Happened]:
     """Return the logged states of a task and the start of its job, oldest first."""
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         logged = session.execute(
             select(Log.dttm, Log.event, Log.try_number)
             .where(is_task(Log, name), Log.event.in_([state.value for state in TaskInstanceState]))
@@ -171,7 +170,7 @@ def past_xcoms(name: TaskName, keys: Collection[str], most: int) -> list[tuple[s
     """
     found: dict[str, dict[str, Any]] = {}
     own = select(DagRun.run_after).where(DagRun.dag_id == name.dag_id, DagRun.run_id == name.run_id)
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         rows = session.execute(
             select(XComModel.run_id, XComModel.key, XComModel.value)
             .join(XComModel.dag_run)
@@ -209,7 +208,7 @@ def starters_of(
         statement = statement.join(TaskInstance, is_task(TaskInstance, name_columns(XComModel))).where(
             TaskInstance.operator == operator
         )
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         return {texts[row.text]: TaskName(*row[:4]) for row in session.execute(statement)}
 
 

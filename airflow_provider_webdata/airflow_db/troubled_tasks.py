@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
-from airflow.utils.session import create_session
 from airflow.utils.state import TaskInstanceState
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.airflow_db.tasks import (
     TaskName,
     is_ours,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
     from datetime import datetime
     from typing import Any
-
-    from sqlalchemy.orm import Session
 
     from airflow_provider_webdata.airflow_db.tasks import StoredTask
 
@@ -72,7 +71,7 @@ def troubled_tasks(
             XComModel.timestamp >= since,
         )
     )
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         found = [
             session.execute(statement.order_by(TaskInstance.end_date.desc()).limit(most + 1)).all()
             for statement in (failed, lacking)

@@ -10,9 +10,10 @@ from airflow.models.asset import AssetEvent, AssetModel, AssetWatcherModel
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.trigger import Trigger
-from airflow.utils.session import create_session
 from sqlalchemy import or_, select, tuple_
+from sqlalchemy.orm import Session
 
+from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.airflow_db.tasks import TaskName, name_columns
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def runs_started(
         .order_by(AssetEvent.timestamp.desc())
         .limit(_MAX_RUNS)
     )
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         rows = session.execute(statement).all()
     found = [StartedRun(row.dag_id, row.run_id, str(row.state), *_cause(row.extra)) for row in rows]
     return [one for one in found if one.delivery_id in delivery_ids or one.check_id in check_ids]
@@ -81,7 +82,7 @@ def task_states(names: Collection[TaskName]) -> dict[TaskName, str | None]:
     # The sets let the database use its index.
     sets = (column.in_({name[at] for name in names}) for at, column in enumerate(columns))
     wanted = select(*columns, TaskInstance.state).where(*sets, tuple_(*columns).in_([*names]))
-    with create_session() as session:
+    with Session(airflow_engine()) as session:
         return {TaskName(*row[:4]): row.state for row in session.execute(wanted)} if names else {}
 
 

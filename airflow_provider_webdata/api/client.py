@@ -19,7 +19,7 @@ from airflow_provider_webdata.api.file_transfer import FileTransfer
 from airflow_provider_webdata.api.http_clients import http_client
 from airflow_provider_webdata.api.pools import AsyncPools
 from airflow_provider_webdata.api.retry import Attempts
-from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline, hold_to_deadlines
+from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -46,7 +46,7 @@ class WebDataClient:
     ) -> None:
         self.config = config
         hooks = {"response": [on_response]} if on_response else {}
-        self._http = hold_to_deadlines(http_client(**exchange.http_options(config), event_hooks=hooks))
+        self._http = http_client(**exchange.http_options(config), event_hooks=hooks)
 
     def call(
         self,

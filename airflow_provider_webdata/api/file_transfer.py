@@ -24,7 +24,7 @@ from airflow_provider_webdata.api.exchange import allowed_for, route_options
 from airflow_provider_webdata.api.http_clients import async_http_client, http_client
 from airflow_provider_webdata.api.multipart import MultipartBody
 from airflow_provider_webdata.common.clean_text import trimmed
-from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline, hold_to_deadlines
+from airflow_provider_webdata.common.deadline import AsyncDeadline, Deadline
 from airflow_provider_webdata.common.hosts import (
     HostRefusedError,
     addresses_for,
@@ -91,7 +91,7 @@ class FileTransfer:
         deadline = Deadline(self._seconds)
         with (
             self._failures(),
-            hold_to_deadlines(http_client(**self._options())) as client,
+            http_client(**self._options()) as client,
             deadline,
         ):
             for address in (addresses := self._addresses()):

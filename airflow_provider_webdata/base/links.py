@@ -28,11 +28,10 @@ class PageLink(BaseOperatorLink):
         if page:
             return frame_url(page) or ""
         # The event of a failed trigger does not name its target, but the worker that deferred the task wrote the link.
-        running: Any = ti_key
-        resumed = getattr(getattr(running, "_ti_context_from_server", None), "next_method", None)
-        if not resumed:
+        if not getattr(operator, "_was_deferred", False):
             # docs/contributing/upstream/missing_xcom_is_an_error.md
             return ""
+        running: Any = ti_key
         known = running.xcom_pull(task_ids=running.task_id, key=self.xcom_key, map_indexes=running.map_index)
         return known if isinstance(known, str) else ""
 

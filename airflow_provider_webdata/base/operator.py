@@ -128,6 +128,7 @@ class WebDataOperator(ServiceTask):
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
+        self._was_deferred = True
         with reporting_failures(self, context):
             try:
                 return super().resume_execution(next_method, next_kwargs, context)

@@ -7,8 +7,7 @@ from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from airflow.sdk import BaseSensorOperator
-from airflow.sdk.configuration import conf
+from airflow.sdk import BaseSensorOperator, conf
 from airflow.sdk.exceptions import (
     AirflowRescheduleException,
     AirflowSensorTimeout,
@@ -29,8 +28,7 @@ from airflow_provider_webdata.waiting.policy import TIMEOUT_MARGIN_SECONDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
 
-    from airflow.sdk import BaseOperatorLink, Context
-    from airflow.sdk.bases.sensor import PokeReturnValue
+    from airflow.sdk import BaseOperatorLink, Context, PokeReturnValue
 
 TRIGGERS_KNOW_THEIR_RUN = HAS_RETRY_POLICIES
 """Whether a trigger that the scheduler starts knows the start of its DAG run (Airflow 3.3 and later)."""
@@ -159,6 +157,7 @@ class WebDataSensor(ServiceTask, BaseSensorOperator):
 
     def resume_execution(self, next_method: str, next_kwargs: dict[str, Any] | None, context: Context) -> Any:
         """Resume after the trigger; see `ServiceTask.execute_complete`."""
+        self._was_deferred = True
         self._show_page()
         with reporting_failures(self, context):
             return self._skipping_timeouts(super().resume_execution, next_method, next_kwargs, context)

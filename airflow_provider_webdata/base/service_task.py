@@ -94,6 +94,9 @@ class ServiceTask(LiteralText, BaseOperator):
     _webdata_page = ""
     """Path of the page of the task's monitor, check, or delivery, once known; see `page_urls`."""
 
+    _was_deferred = False
+    """Whether the attempt resumes after the worker that deferred it wrote the links."""
+
     _webdata_job_id = ""
     """Id of the task's job, once known. The task's own page shows the job."""
 

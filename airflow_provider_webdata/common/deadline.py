@@ -11,7 +11,7 @@ import contextlib
 import socket
 import time
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from contextvars import Token
     from types import TracebackType
-    from typing import Any
 
 LEAST_BYTES_PER_SECOND = 16 * 1024
 """Each time this many bytes are transferred, the deadline moves by one second. See docs/errors.md."""
@@ -110,15 +109,16 @@ class AsyncDeadline:
             raise httpx.ReadTimeout("the deadline has passed") from None
 
 
-def hold_to_deadlines(client: httpx.Client) -> httpx.Client:
-    """Enforce the current attempt's deadline on the connections of `client`, and return it."""
-    # The transports of httpx build httpcore's pools without its public argument `network_backend`. A custom transport
-    # could pass it, but would have to reimplement private parts of httpx: pools for HTTP and SOCKS proxies, proxies
-    # from the environment (ignored if a transport is given), and the mapping of httpcore's errors.
-    for transport in (client._transport, *client._mounts.values()):
-        if isinstance(transport, httpx.HTTPTransport):
-            transport._pool._network_backend = _Backend(transport._pool._network_backend)
-    return client
+class BlockingTransport(httpx.HTTPTransport):
+    """Transport of a blocking client, which enforces the current attempt's deadline on each read and write.
+
+    It extends the transport of httpx, because tracing wraps that one's methods: see docs/metrics.md.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        # httpx does not pass httpcore's public argument `network_backend` on.
+        self._pool._network_backend = _Backend(self._pool._network_backend)
 
 
 def _cut(timeout: float | None, error: type[httpcore.TimeoutException]) -> float | None:

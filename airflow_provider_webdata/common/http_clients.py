@@ -6,18 +6,19 @@ from __future__ import annotations
 import ipaddress
 import os
 import ssl
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from airflow_provider_webdata.common.http_library import URLPattern, httpx
+from airflow_provider_webdata.common.deadline import BlockingTransport
+from airflow_provider_webdata.common.http_library import httpx
 from airflow_provider_webdata.common.logs import logger
 from airflow_provider_webdata.common.tls import UnusableVariableError, tls_context
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
 log = logger(__name__)
 
@@ -28,8 +29,8 @@ PROXY_RULE = (
 
 
 def http_client(*, is_direct: bool = False, **options: Any) -> httpx.Client:
-    """Return a blocking client; see `routed` for its proxies."""
-    return httpx.Client(**routed(options, httpx.HTTPTransport, is_direct=is_direct))
+    """Return a blocking client, which enforces deadlines; see `routed` for its proxies."""
+    return httpx.Client(**routed(options, BlockingTransport, is_direct=is_direct))
 
 
 def async_http_client(*, is_direct: bool = False, **options: Any) -> httpx.AsyncClient:
@@ -37,23 +38,21 @@ def async_http_client(*, is_direct: bool = False, **options: Any) -> httpx.Async
     return httpx.AsyncClient(**routed(options, httpx.AsyncHTTPTransport, is_direct=is_direct))
 
 
-def routed(options: Mapping[str, Any], transport: type[Any], *, is_direct: bool) -> dict[str, Any]:
+def routed(options: Mapping[str, Any], transport: Callable[..., Any], *, is_direct: bool) -> dict[str, Any]:
     """Return the arguments of a client, with the proxies of the environment unless `proxy` is given.
 
     :param is_direct: whether the client ignores the environment, for requests that address a host by its IP:
         `NO_PROXY` lists names, see `goes_through_proxy`.
     :raises UnusableVariableError: a proxy in the environment is invalid, or a variable of TLS; see `tls_context`.
     """
-    verify = options.get("verify", True)
+    rest = {**options}
+    verify, proxy = rest.pop("verify", True), rest.pop("proxy", None)
     context = tls_context(verify=verify) if isinstance(verify, bool) else verify
-    found = {**options, "verify": context, "trust_env": False}
-    if options.get("proxy") is None and not is_direct:
-        more = {name: options[name] for name in ("limits",) if name in options}
-        found["mounts"] = {
-            pattern: None if url is None else transport(proxy=url, verify=context, trust_env=False, **more)
-            for pattern, url in environment_proxies().items()
-        }
-    return found
+    limits = {"limits": rest.pop("limits")} if "limits" in rest else {}
+    through = partial(transport, verify=context, trust_env=False, **limits)
+    proxies = environment_proxies() if proxy is None and not is_direct else {}
+    mounts = {pattern: None if url is None else through(proxy=url) for pattern, url in proxies.items()}
+    return {**rest, "transport": through(proxy=proxy), "mounts": mounts, "trust_env": False}
 
 
 def context_for(url: str, *, proxy: str | None = None, **options: Any) -> ssl.SSLContext:
@@ -79,10 +78,30 @@ def goes_through_proxy(url: httpx.URL, proxy: str | None) -> bool:
     """
     if proxy is not None:
         return True
-    found = environment_proxies()
-    # As httpx does: with other rules, the client could resolve the name again, after the check of its addresses.
-    first = next((one for one in sorted(map(URLPattern, found)) if one.matches(url)), None)
-    return first is not None and found[first.pattern] is not None
+    mounts = {
+        pattern: None if found is None else _Route(is_proxied=True)
+        for pattern, found in environment_proxies().items()
+    }
+    # By other rules than those of httpx, the client could resolve the name again, after the check of its addresses.
+    with httpx.Client(transport=_Route(is_proxied=False), mounts=mounts, trust_env=False) as client:
+        try:
+            client.get(url)
+        except _RouteFound as route:
+            return route.is_proxied
+    raise AssertionError("httpx sends each request by a transport")
+
+
+class _RouteFound(Exception):  # noqa: N818 - ends a request that must not be sent
+    def __init__(self, *, is_proxied: bool) -> None:
+        self.is_proxied = is_proxied
+
+
+class _Route(httpx.BaseTransport):
+    def __init__(self, *, is_proxied: bool) -> None:
+        self._is_proxied = is_proxied
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:  # noqa: ARG002
+        raise _RouteFound(is_proxied=self._is_proxied)
 
 
 def is_proxy(url: str, *, may_be_socks: bool = False) -> bool:

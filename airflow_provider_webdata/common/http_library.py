@@ -9,6 +9,5 @@ from __future__ import annotations
 
 import httpcore
 import httpx
-from httpx._utils import URLPattern
 
-__all__ = ["URLPattern", "httpcore", "httpx"]
+__all__ = ["httpcore", "httpx"]

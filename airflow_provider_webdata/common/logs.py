@@ -62,7 +62,7 @@ def logger(name: str) -> logging.Logger:
 def task_logger(task: Any) -> logging.Logger:
     """Return the logger of a task, named like Airflow's own."""
     name = task._logger_name or f"{type(task).__module__}.{type(task).__name__}"
-    return logger(f"{task._log_config_logger_name}.{name}")
+    return logger(f"airflow.task.operators.{name}")
 
 
 def _clean(value: Any) -> Any:

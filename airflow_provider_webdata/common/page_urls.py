@@ -105,14 +105,14 @@ def frame_path(page: str, root: str) -> str:
 
 
 def _has_pages() -> bool:
-    from airflow.sdk.configuration import conf
+    from airflow.sdk import conf
 
     # With an invalid value, which the API server reports, it has the pages.
     return conf.get("webdata", "pages", fallback="True").strip().lower() not in ("false", "f", "0")
 
 
 def _base_url() -> str:
-    from airflow.sdk.configuration import conf
+    from airflow.sdk import conf
 
     return (conf.get("api", "base_url", fallback="") or "").rstrip("/")
 

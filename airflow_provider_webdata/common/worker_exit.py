@@ -15,7 +15,7 @@ def seconds_until_resumable() -> float:
     `[workers] min_heartbeat_interval` is 0.
     """
     # docs/contributing/upstream/resumed_before_worker_exit.md
-    from airflow.sdk.configuration import conf
+    from airflow.sdk import conf
 
     linger = conf.getint("workers", "min_heartbeat_interval", fallback=5)
     return 0.0 if linger <= 0 else linger + SCHEDULER_LAG

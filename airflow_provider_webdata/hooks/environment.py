@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from airflow.sdk.configuration import conf
+from airflow.sdk import conf
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.common.attempt import Attempt

@@ -6,7 +6,7 @@ from __future__ import annotations
 import secrets
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.configuration import conf
+from airflow.sdk import conf
 
 from airflow_provider_webdata.api.errors import ConfigurationError, WebDataError
 from airflow_provider_webdata.common.arguments import as_list

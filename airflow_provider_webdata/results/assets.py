@@ -23,7 +23,8 @@ def annotate_outlets(context: Mapping[str, Any], summary: Mapping[str, Any]) -> 
     task = context.get("task")
     if context.get("outlet_events") is None or task is None:
         return
-    from airflow.sdk.definitions.asset import Asset, AssetAlias, AssetRef
+    from airflow.sdk import Asset, AssetAlias
+    from airflow.sdk.definitions.asset import AssetRef
 
     known = {snake_case(name): value for name, value in summary.items() if value is not None}
     for outlet in task.outlets or ():

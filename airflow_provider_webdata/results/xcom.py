@@ -26,7 +26,7 @@ def size_of(value: Any) -> int:
 
 def warning_bytes() -> float:
     """Return the size above which a warning is logged: `[webdata] xcom_warning_kb`; 0 disables it."""
-    from airflow.sdk.configuration import conf
+    from airflow.sdk import conf
 
     given = conf.get("webdata", "xcom_warning_kb", fallback=str(DEFAULT_WARNING_KB))
     try:

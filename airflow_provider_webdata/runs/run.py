@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from airflow.sdk.configuration import conf
+from airflow.sdk import conf
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException, AirflowSkipException
 
 from airflow_provider_webdata.api.endpoints import label_of

@@ -123,7 +123,7 @@ class WebDataToolset(AirflowToolset):
             name: ToolsetTool(
                 toolset=self,
                 tool_def=_definition(name).tool_def,
-                max_retries=max(MAX_CORRECTIONS, self._get_tool_max_retries(ctx)),
+                max_retries=max(MAX_CORRECTIONS, ctx.max_retries),
                 args_validator=_definition(name).function_schema.validator,
             )
             for name in TOOLS

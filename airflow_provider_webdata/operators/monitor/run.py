@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from airflow.sdk.configuration import conf
+from airflow.sdk import conf
 
 from airflow_provider_webdata.base.arguments.waits import check_wait
 from airflow_provider_webdata.base.monitor_operator import ExistingMonitorOperator

@@ -362,7 +362,7 @@ def _upload(whole: WholeFile) -> Iterator[Any]:
     with contextlib.suppress(NotImplementedError, FileExistsError, PermissionError):
         # Object stores have no folders, and must not create a bucket.
         if path.protocol not in _OBJECT_STORES:
-            fs.makedirs(fs._parent(path.path), exist_ok=True)
+            fs.makedirs(path.parent.path, exist_ok=True)
     file = fs.open(path.path, "wb", autocommit=False, block_size=_PART_BYTES)
     # fsspec registers the file for a transaction that never commits.
     with contextlib.suppress(ValueError, AttributeError):

@@ -23,7 +23,7 @@ from tenacity import (
 )
 
 from airflow_provider_webdata.common.coded_errors import CodedError
-from airflow_provider_webdata.common.deadline import Deadline, hold_to_deadlines
+from airflow_provider_webdata.common.deadline import Deadline
 from airflow_provider_webdata.common.hosts import HostRefusedError, addresses_for, normal_host
 from airflow_provider_webdata.common.http_clients import goes_through_proxy, http_client
 from airflow_provider_webdata.common.http_library import httpx
@@ -104,10 +104,7 @@ class _Clients(NamedTuple):
 
     @classmethod
     def of(cls, options: Mapping[str, Any], proxy: str | None) -> _Clients:
-        return cls(
-            hold_to_deadlines(http_client(**options, proxy=proxy)),
-            hold_to_deadlines(http_client(**options, is_direct=True)),
-        )
+        return cls(http_client(**options, proxy=proxy), http_client(**options, is_direct=True))
 
 
 class MediaFetcher:

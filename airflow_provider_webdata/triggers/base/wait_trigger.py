@@ -115,8 +115,9 @@ class WaitTrigger(BaseTrigger):
 
 def start_of_run(task_instance: Any) -> datetime:
     """Return the start of the DAG run if the triggerer knows it, otherwise the current time."""
-    context = getattr(task_instance, "_ti_context_from_server", None)
-    run = getattr(context, "dag_run", None)
+    # Only the triggers of tasks that start in the triggerer have Airflow's context.
+    context_of = getattr(task_instance, "get_template_context", dict[str, Any])
+    run = context_of().get("dag_run")
     start = getattr(run, "start_date", None) or getattr(run, "run_after", None)
     if isinstance(start, str):
         start = moment(start)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from airflow.sdk.configuration import conf
+from airflow.sdk import conf
 
 from airflow_provider_webdata.common.dates import moment
 from airflow_provider_webdata.common.logs import logger

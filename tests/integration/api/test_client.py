@@ -16,6 +16,7 @@ import weakref
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -47,6 +48,31 @@ async def test_what_is_sent(caller: Caller, serve: Any) -> None:
     assert request.headers["authorization"] == f"Bearer {API_KEY}"
     assert request.headers["x-team"] == "data"
     assert request.headers["user-agent"].startswith("airflow-provider-webdata/")
+
+
+@pytest.mark.parametrize("is_proxied", [False, True])
+async def test_tracing_records_each_call(
+    caller: Caller, serve: Any, monkeypatch: pytest.MonkeyPatch, is_proxied: bool
+) -> None:
+    """`HTTPXClientInstrumentor` of OpenTelemetry wraps these two methods, and no transport that replaces them."""
+    traced: list[str] = []
+
+    def wrap(transport: Any, method: str) -> None:
+        original = getattr(transport, method)
+
+        def recorded(self: Any, request: httpx.Request) -> Any:
+            traced.append(str(request.url))
+            return original(self, request)
+
+        monkeypatch.setattr(transport, method, recorded)
+
+    wrap(httpx.HTTPTransport, "handle_request")
+    wrap(httpx.AsyncHTTPTransport, "handle_async_request")
+    server = serve(OK)
+    if is_proxied:
+        caller.options["proxy"] = server.url
+    await caller.call("http://service.example" if is_proxied else server.url, endpoints.CREDIT_USAGE)
+    assert len(traced) == len(server.requests) == 1
 
 
 async def test_a_header_of_the_connection_is_sent_once(caller: Caller, serve: Any) -> None:

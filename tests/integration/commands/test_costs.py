@@ -311,7 +311,7 @@ def test_the_default_is_the_last_30_days(run: Any) -> None:
 
 def test_without_airflows_database(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     empty = create_engine("sqlite://")
-    monkeypatch.setattr(settings, "Session", scoped_session(sessionmaker(empty)))
+    monkeypatch.setattr(settings, "engine", empty)
     told = run("--days", "1")
     assert told == (
         "The credits cannot be read: Airflow's own tables are missing; run `airflow db migrate`. "

@@ -11,9 +11,8 @@ from datetime import datetime, timezone
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, BaseXCom
 from airflow.sdk.api.datamodels._generated import DagRun, DagRunState, DagRunType, TIRunContext
-from airflow.sdk.bases.xcom import BaseXCom
 from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 from pydantic import PrivateAttr
 
