@@ -22,6 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
 PYTHON = (sys.executable, "-m")
+DEPTRY = (str(BIN / "deptry"), "--no-ansi")
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,12 @@ STAGES = (
     Stage("style", (str(BIN / "ruff"), "check", "."), fix="ruff check --fix ."),
     Stage("format", (str(BIN / "ruff"), "format", "--check", "."), fix="ruff format ."),
     Stage("import contracts", (str(BIN / "lint-imports"), "--no-logo")),
+    Stage("dependencies", (*DEPTRY, "--config", "pyproject.toml", "airflow_provider_webdata")),
+    Stage(
+        "dependencies of the sandbox",
+        (*DEPTRY, "--config", "sandbox/pyproject.toml", "sandbox/webdata_sandbox"),
+    ),
+    Stage("workflows", (str(BIN / "zizmor"), "--offline", "--quiet", "--persona", "pedantic", ".github")),
     Stage("docs density", (*PYTHON, "tools.docs_density")),
     Stage("rules of the service", (*PYTHON, "tools.coverage_page", "--check")),
     Stage("reference pages", (*PYTHON, "tools.reference_pages", "--check"), needs="operator fields"),

@@ -4,7 +4,10 @@
 #   make lint          style, types, import contracts, generated files, and forgotten places, with a summary
 #   make test-floor    tests that depend on Airflow, on the oldest supported version; includes its pages in a browser
 #   make test-next     the same on Airflow's newest prerelease
-#   make test-pythons  install and test both wheels on each supported Python version
+#   make test-airflow  the same on the version AIRFLOW=, such as 3.3.0
+#   make test-lowest   unit tests with the lower bounds of all dependencies
+#   make release-dry   all of a release but publishing: reproducible builds, wheels beside each Airflow on each Python,
+#                      bill of materials, provenance, documentation; limit it with STAGES=, PYTHON_VERSIONS=, AIRFLOWS=
 #   make first-steps   follow the README, recipes, and the tutorial literally in an empty home, and time them
 #   make chaos         kill, suspend, and starve components and the database at random for MINUTES=20; prints its SEED;
 #                      with DATABASE=sqlite, only API servers are killed
@@ -22,12 +25,13 @@
 
 FLOOR := .venv-floor
 NEXT := .venv-next
-PYTHON_VERSIONS := .venv-pythons
+LOWEST := .venv-lowest
+RELEASE := .venv-release
 SCALE := .venv-scale
 MUTANTS := .venv-mutants
-MAINTAIN_VENVS := $(FLOOR) $(NEXT) $(PYTHON_VERSIONS) $(SCALE) $(MUTANTS)
+MAINTAIN_VENVS := $(FLOOR) $(NEXT) $(LOWEST) $(RELEASE) $(SCALE) $(MUTANTS) $(wildcard .venv-airflow-*)
 
-.PHONY: help-maintain lint test-floor test-next test-pythons first-steps chaos scale stalls fuzz mutants conformance acceptance screenshot
+.PHONY: help-maintain lint test-floor test-next test-airflow test-lowest release-dry first-steps chaos scale stalls fuzz mutants conformance acceptance screenshot
 
 help-maintain:
 	@sed -n 's/^#   //p' tools/maintain.mk
@@ -40,15 +44,21 @@ DEPENDS_ON_AIRFLOW := $(addprefix tests/unit/,hooks operators sensors triggers t
   $(addprefix tests/integration/,operators sensors triggers toolsets ui upstream hooks/test_test_connection.py inbox/http/test_plugin.py inbox/http/test_secrets.py inbox/http/test_serve.py inbox/storage/test_cli.py inbox/storage/test_migrations.py) \
   $(addprefix tests/e2e/,test_ui.py test_waiting.py)
 
-test-floor: $(FLOOR)/.installed-dev services
-	@echo "== tests that depend on Airflow, on $$($(FLOOR)/bin/python -c 'from airflow import __version__ as v; print("Airflow", v)')"
-	@$(FLOOR)/bin/python -m pytest -q $(PARALLEL) $(DEPENDS_ON_AIRFLOW)
+test-floor: services
+	@$(PYTHON) -m tools.airflow_versions $(FLOOR) floor -q $(PARALLEL) $(DEPENDS_ON_AIRFLOW)
 
 test-next: services
-	@$(PYTHON) -m tools.next_airflow $(NEXT) -q $(PARALLEL) $(DEPENDS_ON_AIRFLOW)
+	@$(PYTHON) -m tools.airflow_versions $(NEXT) next -q $(PARALLEL) $(DEPENDS_ON_AIRFLOW)
 
-test-pythons:
-	@$(PYTHON) -m tools.pythons $(PYTHON_VERSIONS)
+test-airflow: services
+	@$(PYTHON) -m tools.airflow_versions .venv-airflow-$(AIRFLOW) $(AIRFLOW) -q $(PARALLEL) $(or $(ARGS),$(DEPENDS_ON_AIRFLOW))
+
+# Without the tests of the tools, which need the newest tools.
+test-lowest:
+	@$(PYTHON) -m tools.lowest $(LOWEST) -q -n 2 --ignore tests/unit/tools tests/unit
+
+release-dry: $(RELEASE)/.installed-dev
+	@$(RELEASE)/bin/python -m tools.release $(addprefix --python ,$(PYTHON_VERSIONS)) $(addprefix --airflow ,$(AIRFLOWS)) $(if $(TAG),--tag $(TAG)) $(STAGES)
 
 scale: $(SCALE)/.installed-scale
 	@tools/postgres-setup
@@ -88,8 +98,8 @@ screenshot: $(VENV)/.installed-dev browser
 	@DATA=1 $(BIN)/python -m demo up
 	@$(BIN)/python -m tools.pictures docs/images --docs; status=$$?; $(BIN)/python -m demo down && exit $$status
 
-$(FLOOR)/.installed-dev: pyproject.toml sandbox/pyproject.toml constraints-floor.txt
-	@tools/make-venv $(PYTHON) $(FLOOR) constraints-floor.txt '' dev
+$(RELEASE)/.installed-dev: pyproject.toml sandbox/pyproject.toml constraints.txt
+	@tools/make-venv $(PYTHON) $(RELEASE) constraints.txt '' 'dev release'
 	@touch $@
 
 $(MUTANTS)/.installed-dev: pyproject.toml sandbox/pyproject.toml constraints.txt

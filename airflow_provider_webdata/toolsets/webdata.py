@@ -7,6 +7,8 @@ import json
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk.exceptions import AirflowFailException, AirflowOptionalProviderFeatureException
+
 from airflow_provider_webdata.common.extras import install_command
 from airflow_provider_webdata.common.logs import logger
 
@@ -16,12 +18,10 @@ try:
     from pydantic_ai.tools import Tool
     from pydantic_ai.toolsets.abstract import ToolsetTool
 except ImportError as error:
-    raise ImportError(
+    raise AirflowOptionalProviderFeatureException(
         "WebDataToolset needs apache-airflow-providers-common-ai 1.0 or newer, and Python 3.11 or newer: "
         f"{install_command('ai')}"
     ) from error
-
-from airflow.sdk.exceptions import AirflowFailException
 
 from airflow_provider_webdata.api.errors import (
     APIError,

@@ -6,8 +6,6 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from asgiref.sync import sync_to_async
-
 from airflow_provider_webdata.common.coded_errors import CodedError, brief, traceback_of
 from airflow_provider_webdata.common.job_kinds import checked_kind
 from airflow_provider_webdata.common.logs import logger
@@ -126,13 +124,22 @@ class WebDataJobTrigger(WaitTrigger):
         ti: Any = self.task_instance
         if ti is None:
             return False
-        found = await sync_to_async(RuntimeTaskInstance.get_task_states)(
-            dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id], map_index=ti.map_index
+        found = await asyncio.to_thread(
+            RuntimeTaskInstance.get_task_states,
+            dag_id=ti.dag_id,
+            task_ids=[ti.task_id],
+            run_ids=[ti.run_id],
+            map_index=ti.map_index,
         )
         # The key is the task's id or, for a mapped task, its id and map index.
         if not any(state == "deferred" for tasks in found.values() for state in tasks.values()):
             return False
-        pushed = await sync_to_async(XCom.get_one)(
-            key="job_id", dag_id=ti.dag_id, task_id=ti.task_id, run_id=ti.run_id, map_index=ti.map_index
+        pushed = await asyncio.to_thread(
+            XCom.get_one,
+            key="job_id",
+            dag_id=ti.dag_id,
+            task_id=ti.task_id,
+            run_id=ti.run_id,
+            map_index=ti.map_index,
         )
         return pushed in (None, self.job_id)

@@ -51,7 +51,7 @@ def blocked(package: str) -> str:
     return f"""
 class Block:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == {package!r}:
+        if f"{{name}}.".startswith({package!r} + "."):
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Block())
 """
@@ -69,6 +69,19 @@ for module in {modules!r}:
     added = {{*sys.modules}} - before
     heavy = [name for name in added if any(f"{{name}}.".startswith(f"{{one}}.") for one in {packages!r})]
     assert not heavy, (module, heavy)
+"""
+
+
+def refused(package: str, use: str, message: str) -> str:
+    """Return code that fails unless an optional part refuses to work without a package, as Airflow's providers do."""
+    return f"""{blocked(package)}
+from airflow.exceptions import AirflowOptionalProviderFeatureException
+try:
+    exec({use!r})
+except AirflowOptionalProviderFeatureException as error:
+    assert str(error).startswith({message!r}), str(error)
+else:
+    assert False, "works"
 """
 
 
@@ -92,7 +105,7 @@ from airflow.sdk.exceptions import AirflowException
 IN_A_DAG_FILE = {
     "every task": light(
         sorted({task.__module__.removeprefix(f"{PACKAGE}.") for task in TASKS}),
-        "anyio fsspec httpx msgspec pyarrow pydantic sqlalchemy starlette tenacity "
+        "anyio fsspec httpx msgspec pyarrow pydantic sqlalchemy starlette "
         "webdata_sandbox .api .hooks .inbox .results .triggers",
     ),
     "valid literal arguments": f"""
@@ -122,18 +135,30 @@ flags = {{"webdata_sandbox.cli", "webdata_sandbox.config"}}
 heavy = {{name for name in ours - flags if "sandbox." in name or ".api" in name or ".hooks" in name}}
 assert not heavy, heavy
 """,
-    "the toolset without the provider of agents": blocked("pydantic_ai")
-    + f"""
-try:
-    from {PACKAGE}.toolsets.webdata import WebDataToolset
-except ImportError as error:
-    assert str(error) == (
+    "the toolset without the provider of agents": refused(
+        "pydantic_ai",
+        f"import {PACKAGE}.toolsets.webdata",
         "WebDataToolset needs apache-airflow-providers-common-ai 1.0 or newer, and Python 3.11 or newer: "
-        "pip install 'apache-airflow-providers-common-ai>=1.0' (the extra ai)"
-    )
-else:
-    assert False, "imported"
-""",
+        "pip install 'apache-airflow-providers-common-ai>=1.0' (the extra ai)",
+    ),
+    "Parquet without pyarrow": refused(
+        "pyarrow",
+        f"from {PACKAGE}.results.files.formats import FORMATS; FORMATS['.parquet'].check()",
+        "Parquet needs the package pyarrow on the workers: pip install pyarrow (the extra parquet), or use a format "
+        "without it",
+    ),
+    "a resource of dlt without dlt": refused(
+        "dlt",
+        f"import {PACKAGE}.results.tables.dlt_resource",
+        "webdata_resource needs the package dlt on the workers: pip install 'dlt[duckdb]' pyarrow (the extra dlt)",
+    ),
+    "a table without the provider of its database": refused(
+        "airflow.providers.postgres",
+        "from airflow.sdk import Connection; from airflow_provider_webdata.results.tables.load import hook_of; "
+        "hook_of(Connection(conn_id='shop', conn_type='postgres'))",
+        "conn_id: Airflow has no hook for the type 'postgres' of the connection 'shop'; install the provider of that "
+        "database on the workers",
+    ),
     "all else without the provider of agents": blocked("pydantic_ai")
     + f"""
 import {PACKAGE}.plugin, {PACKAGE}.cli, {PACKAGE}.toolsets

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from airflow_provider_webdata.common.extras import install_command
-from airflow_provider_webdata.results.errors import OutputError
+from airflow_provider_webdata.results.errors import MissingFormatError, OutputError
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
@@ -87,7 +87,7 @@ class Format:
     def load(self, part: Literal["writer", "reader"]) -> Callable[..., Any]:
         """Import the writer or the reader.
 
-        :raises OutputError: a package is missing.
+        :raises MissingFormatError: a package is missing.
         """
         self.check()
         loaded: Callable[..., Any] = resolve_name(getattr(self, part))
@@ -96,7 +96,7 @@ class Format:
     def check(self) -> None:
         """Check that the required package is installed.
 
-        :raises OutputError: the package is missing; the message has the command that installs it.
+        :raises MissingFormatError: the package is missing; the message has the command that installs it.
         """
         if self.package is None:
             return
@@ -104,7 +104,7 @@ class Format:
             import_module(self.package)
         except ImportError as error:
             others = ", ".join(suffix for suffix in SUFFIXES if FORMATS[suffix].package is None)
-            raise OutputError(
+            raise MissingFormatError(
                 f"{self.name} needs the package {self.package} on the workers: {install_command(self.extra)}, "
                 f"or use a format without it ({others})"
             ) from error

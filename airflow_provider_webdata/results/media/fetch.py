@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import random
 import threading
 import time
 import zlib
@@ -13,14 +14,6 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_to_bytes
-
-from tenacity import (
-    Retrying,
-    retry_if_exception_type,
-    stop_after_attempt,
-    stop_after_delay,
-    wait_random_exponential,
-)
 
 from airflow_provider_webdata.common.coded_errors import CodedError
 from airflow_provider_webdata.common.deadline import Deadline
@@ -154,21 +147,28 @@ class MediaFetcher:
             declared, content = decoded(link)
             return self._store(declared, iter([content]), kind, path_for)
         end = time.monotonic() + self._settings.max_seconds
-        attempts = Retrying(
-            retry=retry_if_exception_type((_TransientError, httpx.TransportError)),
-            stop=stop_after_attempt(self._settings.attempts) | stop_after_delay(self._settings.max_seconds),
-            wait=wait_random_exponential(multiplier=0.2, max=5),
-            reraise=True,
-        )
         try:
             with Deadline(self._settings.max_seconds):
-                return attempts(self._fetch, link, kind, path_for, end)
+                return self._fetch_with_retries(link, kind, path_for, end)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             if time.monotonic() >= end:
                 raise self._too_slow() from error
             raise MediaError(
                 f"could not be fetched: {type(error).__name__}: {plain_reason(error)}"
             ) from error
+
+    def _fetch_with_retries(
+        self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath], end: float
+    ) -> StoredMedia:
+        attempt = 1
+        while True:
+            try:
+                return self._fetch(link, kind, path_for, end)
+            except (_TransientError, httpx.TransportError):
+                if attempt >= self._settings.attempts or time.monotonic() >= end:
+                    raise
+            time.sleep(random.uniform(0, min(5.0, 0.2 * 2**attempt)))  # noqa: S311
+            attempt += 1
 
     def _fetch(
         self, link: str, kind: MediaKind, path_for: Callable[[str], ObjectStoragePath], end: float

@@ -9,7 +9,7 @@ from airflow_provider_webdata.common.arguments import as_list
 from airflow_provider_webdata.common.extras import install_command
 from airflow_provider_webdata.results.columns import VERSION
 from airflow_provider_webdata.results.tables.database import Values, batches
-from airflow_provider_webdata.results.tables.errors import TableError
+from airflow_provider_webdata.results.tables.errors import MissingPackageError, TableError
 from airflow_provider_webdata.results.tables.layout import TableName
 from airflow_provider_webdata.results.tables.load import Source, Tally, values_of
 from airflow_provider_webdata.results.tables.returned import FAILED
@@ -18,7 +18,7 @@ try:
     import dlt
     import pyarrow as pa
 except ImportError as error:
-    raise TableError(
+    raise MissingPackageError(
         f"webdata_resource needs the package dlt on the workers: {install_command('dlt')}, and the driver of the "
         "destination"
     ) from error

@@ -7,7 +7,11 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import (
+    AirflowException,
+    AirflowFailException,
+    AirflowOptionalProviderFeatureException,
+)
 
 from airflow_provider_webdata.common.clean_text import cleaned
 from airflow_provider_webdata.common.coded_errors import CodedError
@@ -107,6 +111,10 @@ class TableError(CodedError, AirflowFailException):
     """The results cannot be loaded: the table or the file has an unsuitable form."""
 
     help_code = "WD-060"
+
+
+class MissingPackageError(TableError, AirflowOptionalProviderFeatureException):
+    """The package that a load needs is not installed."""
 
 
 class LoadError(CodedError, AirflowException):

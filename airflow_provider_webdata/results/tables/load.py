@@ -16,7 +16,7 @@ from airflow_provider_webdata.results.columns import SOURCE, VERSION, type_of_va
 from airflow_provider_webdata.results.result_schema import ResultSchema
 from airflow_provider_webdata.results.tables.database import Loaded
 from airflow_provider_webdata.results.tables.duckdb import DuckDB
-from airflow_provider_webdata.results.tables.errors import TableError, database_errors
+from airflow_provider_webdata.results.tables.errors import MissingPackageError, TableError, database_errors
 from airflow_provider_webdata.results.tables.fit import fit
 from airflow_provider_webdata.results.tables.items import Removed, ResultsFile
 from airflow_provider_webdata.results.tables.layout import LOAD_ID, LOADED_AT, layout
@@ -40,7 +40,8 @@ _OTHER_KEY = "Set another key, or use mode='replace' without a key"
 def hook_of(connection: Any) -> Any:
     """Return the hook of an Airflow connection to a supported database.
 
-    :raises TableError: the connection is of another type, or its provider is missing.
+    :raises TableError: the connection is of another type.
+    :raises MissingPackageError: the provider of the database is missing.
     """
     conn_id, conn_type = connection.conn_id, connection.conn_type
     if conn_type not in _DATABASES:
@@ -52,7 +53,7 @@ def hook_of(connection: Any) -> Any:
     try:
         return connection.get_hook()
     except (AirflowException, ImportError) as error:
-        raise TableError(
+        raise MissingPackageError(
             f"conn_id: Airflow has no hook for the type {conn_type!r} of the connection {conn_id!r}; install the "
             "provider of that database on the workers"
         ) from error

@@ -26,7 +26,7 @@ def test_the_examples_survive_serialization():
     from airflow.serialization.serialized_objects import DagSerialization
 
     for path in EXAMPLES.rglob("webdata_*.py"):
-        if path.parent.name == "agents" and not find_spec("pydantic_ai"):
+        if path.parent.name in {"agents", "vectors"} and not find_spec("pydantic_ai"):
             continue
         if path.parent.name == "loops" and not HAS_LOOPS:
             continue

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which prerelease of Airflow is tried, and with what else."""
+"""Which versions of Airflow are tried, and with what else."""
 
 from __future__ import annotations
 
 import pytest
 
-from tools.next_airflow import constraints, newest_prerelease
+from tools.airflow_versions import FILES, constraints, newest_prerelease, number, pins
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_pip_that_says_nothing() -> None:
 
 
 def test_constraints_keep_all_but_what_airflow_releases() -> None:
-    pins = """# The versions.
+    text = """# The versions.
 alembic==1.20.1
 apache-airflow==3.3.2
 apache-airflow-core==3.3.2
@@ -38,4 +38,22 @@ apache-airflow-providers-smtp==3.2.0; python_version >= "3.11"
 apache-airflow-task-sdk==1.3.2
 httpx==0.28.1
 """
-    assert constraints(pins, "3.4.0b2") == "alembic==1.20.1\nhttpx==0.28.1\napache-airflow==3.4.0b2\n"
+    assert constraints(text, "3.4.0b2") == "alembic==1.20.1\nhttpx==0.28.1\napache-airflow==3.4.0b2\n"
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_version_with_a_file_has_the_pins_of_the_file(name: str) -> None:
+    text = FILES[name].read_text()
+    assert pins(name) == pins(number(text)) == text
+
+
+def test_a_version_without_a_file_has_other_pins_for_airflow_alone() -> None:
+    assert number(pins("3.3.0")) == "3.3.0"
+    assert {*pins("3.3.0").splitlines()} - {*pins("newest").splitlines()} == {"apache-airflow==3.3.0"}
+
+
+def test_a_name_that_is_no_version() -> None:
+    with pytest.raises(
+        SystemExit, match=r"'lts' is no version of Airflow: use floor, newest, next, or a number"
+    ):
+        pins("lts")
