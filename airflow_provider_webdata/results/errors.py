@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from airflow.sdk.exceptions import AirflowOptionalProviderFeatureException
-
 from airflow_provider_webdata.common.coded_errors import CodedError
 
 
@@ -12,10 +10,6 @@ class OutputError(CodedError, ValueError):
     """Results cannot be written to their destination."""
 
     help_code = "WD-005"
-
-
-class MissingFormatError(OutputError, AirflowOptionalProviderFeatureException):
-    """The package that a file format needs is not installed."""
 
 
 class StorageError(CodedError, OSError):

@@ -13,7 +13,7 @@ from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from airflow_provider_webdata.common.extras import install_command
-from airflow_provider_webdata.results.errors import MissingFormatError, OutputError
+from airflow_provider_webdata.results.errors import OutputError
 
 if TYPE_CHECKING:
     from airflow_provider_webdata.results.columns import Column
@@ -103,6 +103,8 @@ class Format:
         try:
             import_module(self.package)
         except ImportError as error:
+            from airflow_provider_webdata.results.files.missing_format import MissingFormatError
+
             others = ", ".join(suffix for suffix in SUFFIXES if FORMATS[suffix].package is None)
             raise MissingFormatError(
                 f"{self.name} needs the package {self.package} on the workers: {install_command(self.extra)}, "
