@@ -66,9 +66,11 @@ def _order(version: re.Match[str]) -> tuple[int, int, int, str, int]:
 def constraints(text: str, version: str) -> str:
     """Return constraints for a version of Airflow: the existing pins, except those of Airflow's packages.
 
+    Airflow 3.3.0 also needs an older aiosqlite.
+
     :param text: the lines of `constraints.txt`.
     """
-    others = [line for line in text.splitlines() if not line.startswith(("#", "apache-airflow"))]
+    others = [line for line in text.splitlines() if not line.startswith(("#", "apache-airflow", "aiosqlite"))]
     return "\n".join([*others, f"apache-airflow=={version}", ""])
 
 

@@ -2,6 +2,7 @@
 # Targets of maintainers, included by the Makefile:
 #
 #   make lint          style, types, import contracts, generated files, and forgotten places, with a summary
+#   make lint-workflows  check the workflows with actionlint (needs Go and its module proxy)
 #   make test-floor    tests that depend on Airflow, on the oldest supported version; includes its pages in a browser
 #   make test-next     the same on Airflow's newest prerelease
 #   make test-airflow  the same on the version AIRFLOW=, such as 3.3.0
@@ -31,13 +32,18 @@ SCALE := .venv-scale
 MUTANTS := .venv-mutants
 MAINTAIN_VENVS := $(FLOOR) $(NEXT) $(LOWEST) $(RELEASE) $(SCALE) $(MUTANTS) $(wildcard .venv-airflow-*)
 
-.PHONY: help-maintain lint test-floor test-next test-airflow test-lowest release-dry first-steps chaos scale stalls fuzz mutants conformance acceptance screenshot
+.PHONY: help-maintain lint lint-workflows test-floor test-next test-airflow test-lowest release-dry first-steps chaos scale stalls fuzz mutants conformance acceptance screenshot
 
 help-maintain:
 	@sed -n 's/^#   //p' tools/maintain.mk
 
 lint: $(VENV)/.installed-dev
 	@$(BIN)/python -m tools.lint
+
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
+lint-workflows:
+	@go run $(ACTIONLINT)
 
 # Tests that depend on the version of Airflow: tasks and waits, the connection, the plugin, migrations, and pages.
 DEPENDS_ON_AIRFLOW := $(addprefix tests/unit/,hooks operators sensors triggers test_contract.py test_monitor_assets.py test_plugin.py test_provider_info.py test_stored_forms.py test_supported_airflow.py test_walls.py) \

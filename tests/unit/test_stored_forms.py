@@ -12,13 +12,15 @@ import textwrap
 from collections.abc import Iterator
 from datetime import datetime, timezone
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any
 
 import msgspec
+import pytest
 from airflow.triggers.base import BaseTrigger
 
-from airflow_provider_webdata import states, triggers, waiting
+from airflow_provider_webdata import __version__, states, triggers, waiting
 from airflow_provider_webdata.api.models import MonitorCheck
 from airflow_provider_webdata.base.links import LINKS
 from airflow_provider_webdata.get_provider_info import get_provider_info
@@ -184,6 +186,85 @@ def test_the_list_is_what_the_code_stores() -> None:
     assert not (changes := [*difference]), "\n".join(changes)
 
 
+RECORDED = Path(__file__).with_name("stored_forms")
+"""The lists of releases, by their versions."""
+NEEDS_DEFAULTS = ("trigger ", "value ", "task state ")
+"""The forms that an older version may have written without a new field."""
+
+
+def parsed(lines: list[str]) -> dict[str, list[str]]:
+    """Return the fields of each form in a list."""
+    forms: dict[str, str] = {}
+    for line in lines:
+        if not line.startswith(" "):
+            name, forms[line] = line, ""
+        else:
+            forms[name] += f" {line.strip()}"
+    # A comma within brackets or quotes is no end of a field; each name of a field is followed by a colon or a comma.
+    return {name: re.split(r", (?=\w+(?:: |,|$))", fields.strip()) for name, fields in forms.items()}
+
+
+def broken(old: list[str], new: list[str]) -> list[str]:
+    """Return what a later version would no longer load of what an earlier one stored."""
+    now = parsed(new)
+    found = []
+    for name, fields in parsed(old).items():
+        if name not in now:
+            found.append(f"{name} is missing")
+            continue
+        found += [f"{name}: {field} is missing" for field in fields if field not in now[name]]
+        if name.startswith(NEEDS_DEFAULTS):
+            found += [
+                f"{name}: {field} needs a default"
+                for field in now[name]
+                if field not in fields and " = " not in field
+            ]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        ("kind: JobKind, ", "", "trigger triggers.job.WebDataJobTrigger: kind: JobKind is missing"),
+        (
+            "cancel_on_kill: bool = False",
+            "cancel_on_kill: bool = True",
+            "cancel_on_kill: bool = False is missing",
+        ),
+        (
+            "trigger triggers.resume.ResumeTrigger",
+            "trigger other",
+            "trigger triggers.resume.ResumeTrigger is missing",
+        ),
+        (
+            "    when: float, ",
+            "    when: float, who: str, ",
+            "triggers.resume.ResumeTrigger: who: str needs a default",
+        ),
+        ("    when: float, ", "    when: float, who: str = '', ", None),
+    ],
+)
+def test_what_a_later_version_may_change(before: str, after: str, problem: str | None) -> None:
+    text = "\n".join(stored())
+    changed = text.replace(before, after)
+    assert changed != text
+    found = broken(text.splitlines(), changed.splitlines())
+    assert [one for one in found if problem is None or problem not in one] == []
+    assert bool(found) is (problem is not None)
+
+
+def test_what_releases_stored_is_loaded_and_recorded() -> None:
+    """A version whose section of the changelog has a date has a recorded list."""
+    now = stored()
+    lists = {path.stem: path.read_text(encoding="utf-8").splitlines() for path in RECORDED.glob("*.txt")}
+    assert {version: found for version, old in lists.items() if (found := broken(old, now))} == {}
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.findall(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", changelog, re.MULTILINE)
+    assert {*lists} == {*released}
+    if __version__ in released:
+        assert lists[__version__] == now
+
+
 def test_each_key_of_a_record_has_its_type() -> None:
     """A key of the task state store, or of an XCom of a link, is a constant that begins with `webdata_`."""
     keys = {
@@ -194,3 +275,8 @@ def test_each_key_of_a_record_has_its_type() -> None:
         if isinstance(node, ast.Constant) and re.fullmatch(r"webdata_[a-z]+", str(node.value))
     }
     assert keys - NOT_STORED == {"webdata_paid", *(link.xcom_key for link in LINKS)}
+
+
+if __name__ == "__main__":
+    RECORDED.mkdir(exist_ok=True)
+    (RECORDED / f"{__version__}.txt").write_text("\n".join(stored()) + "\n", encoding="utf-8")

@@ -3,8 +3,9 @@
 
     python -m tools.release [--tag TAG] [--python VERSION] ... [--airflow VERSION] ... [STAGE ...]
 
-Without stages, all run except `tag`, which needs a tag, and `assemble`, which adds the archives in build/release to the
-built site. The wheels are tested on all supported versions of Python that are found, and of Airflow.
+Without stages, all run except `tag`, which needs a tag, `archives`, which downloads the pages of all releases, and
+`assemble`, which adds them to the built site. The wheels are tested with all supported versions of Airflow, and on all
+of Python that are found.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tools.release.check import check, check_tag, notes
 from tools.release.place import FOLDER, ROOT, SITE, ReleaseError, version
 from tools.release.provenance import write_provenance
 from tools.release.sbom import write_sbom
-from tools.release.site import BUILT, assemble, write_site
+from tools.release.site import BUILT, assemble, fetch_archives, write_site
 from tools.release.wheels import try_wheels
 
 ALL = ("build", "check", "wheels", "sbom", "provenance", "site", "notes")
@@ -37,6 +38,7 @@ def stages(options: argparse.Namespace) -> dict[str, Callable[[], None]]:
         "provenance": write_provenance,
         "site": write_site,
         "notes": write_notes,
+        "archives": fetch_archives,
         "assemble": lambda: assemble(BUILT, FOLDER.glob("docs-*.tar.gz"), SITE),
     }
 

@@ -42,6 +42,20 @@ def write_site() -> None:
     print(f"{archive.name} has {sum(1 for _ in own.rglob('*.html'))} pages, which are also {stable.name}")
 
 
+def fetch_archives() -> None:
+    """Download the archive of each release, with the command line of the repository's host.
+
+    :raises subprocess.CalledProcessError: a download failed.
+    """
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    gh = ["gh", "release"]
+    listed = [*gh, "list", "--limit", "1000", "--json", "tagName", "--jq", ".[].tagName"]
+    tags = subprocess.run(listed, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    for tag in tags:
+        wanted = ["--pattern", "docs-*.tar.gz", "--dir", str(FOLDER), "--clobber"]
+        subprocess.run([*gh, "download", tag, *wanted], cwd=ROOT, check=True)
+
+
 def assemble(newest: Path, archives: Iterable[Path], site: Path) -> None:
     """Write a site with the newest pages, and those of each archive.
 

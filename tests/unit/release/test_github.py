@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The forms, the workflow, and the template that the repository's host reads."""
+"""The forms, the workflows, and the template that the repository's host reads."""
 
 from __future__ import annotations
 
 import os
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ import pytest
 import yaml
 
 from tests.support.snippets import ROOT
+from tools.airflow_versions import SUPPORTED
+from tools.release.__main__ import ALL
+from tools.release.pythons import VERSIONS
 
 FOLDER = ROOT / ".github"
 FORMS = sorted(set((FOLDER / "ISSUE_TEMPLATE").glob("*.yml")) - {FOLDER / "ISSUE_TEMPLATE" / "config.yml"})
@@ -66,43 +70,118 @@ def test_there_are_forms_and_a_way_to_report_in_private() -> None:
     assert private in (ROOT / "SECURITY.md").read_text()
 
 
-def test_the_workflow_runs_what_everybody_runs() -> None:
-    workflow = read(FOLDER / "workflows" / "ci.yml")
-    # YAML 1.1 reads `on` as true.
-    assert set(workflow[True]) == {"push", "pull_request"}
-    # A pull request of a stranger runs with the right to read only.
+WORKFLOWS = sorted((FOLDER / "workflows").glob("*.yml"))
+# The jobs that may do more than read, and what for.
+RIGHTS = {
+    ("codeql", "analyze"): {"contents": "read", "security-events": "write"},
+    ("docs", "publish"): {"pages": "write", "id-token": "write"},
+    ("release", "attest"): {"id-token": "write", "attestations": "write"},
+    ("release", "publish"): {"id-token": "write"},
+    ("release", "announce"): {"contents": "write"},
+    ("release", "documentation"): {"contents": "read", "pages": "write", "id-token": "write"},
+}
+# They have no program of this repository: the one that publishes must run none.
+OTHER_COMMANDS = {("release", "announce"): "gh release create"}
+
+
+def jobs() -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for path in WORKFLOWS:
+        for name, job in read(path)["jobs"].items():
+            yield path.stem, name, job
+
+
+def steps(workflow: str, name: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = read(FOLDER / "workflows" / f"{workflow}.yml")["jobs"][name]["steps"]
+    return found
+
+
+@pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
+def test_a_workflow_may_read_and_no_more(path: Path) -> None:
+    workflow = read(path)
     assert workflow["permissions"] == {"contents": "read"}
-    (job,) = workflow["jobs"].values()
-    assert job["timeout-minutes"] <= 120
-    commands = [step["run"] for step in job["steps"] if "run" in step]
-    assert commands == [".ci/run"]
+    assert "secrets." not in path.read_text()
+    for name, job in workflow["jobs"].items():
+        assert job.get("permissions") == RIGHTS.get((path.stem, name)), name
+        assert "uses" in job or job["timeout-minutes"] <= 120, name
+
+
+def test_what_runs_here_runs_there() -> None:
+    """Each command is a target of make, so that it can be run without the host."""
+    existing = targets("Makefile") | targets("tools/maintain.mk")
+    for workflow, name, job in jobs():
+        for step in job.get("steps", []):
+            command = step.get("run", ".ci/run")
+            if other := OTHER_COMMANDS.get((workflow, name)):
+                assert command == ".ci/run" or command.startswith(other)
+            elif command != ".ci/run":
+                assert re.fullmatch(r"make ([\w-]+)( [A-Z]+=.+)?", command), command
+                assert command.split()[1] in existing, command
+            if step.get("uses", "").startswith("actions/checkout@"):
+                assert step["with"]["persist-credentials"] is False
+            for cached in step.get("with", {}).get("cache-dependency-path", "").split():
+                assert (ROOT / cached).is_file()
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
-    actions = {
-        step["uses"].partition("@")[0]: step.get("with", {}) for step in job["steps"] if "uses" in step
-    }
-    assert actions["actions/checkout"]["persist-credentials"] is False
-    for path in actions["actions/setup-python"]["cache-dependency-path"].split():
-        assert (ROOT / path).is_file()
-    assert "secrets." not in (FOLDER / "workflows" / "ci.yml").read_text()
+
+
+def test_the_matrix_has_what_is_supported() -> None:
+    matrix = read(FOLDER / "workflows" / "ci.yml")["jobs"]["airflow"]["strategy"]["matrix"]
+    assert tuple(matrix["airflow"]) == SUPPORTED
+    assert {*matrix["python"]} <= {*VERSIONS}
+    wheels = read(FOLDER / "workflows" / "release.yml")["jobs"]["wheels"]["strategy"]["matrix"]
+    assert tuple(wheels["python"]) == VERSIONS
+
+
+def test_the_stages_of_a_release_are_those_of_the_dry_run() -> None:
+    named = []
+    for workflow, _, job in jobs():
+        for step in job.get("steps", []) if workflow == "release" else []:
+            if found := re.fullmatch(r'make release-dry STAGES="?([\w ]+)"?', step.get("run", "")):
+                named += found[1].split()
+    assert {*named} == {"tag", *ALL}
+
+
+def test_only_tested_files_are_published() -> None:
+    """The job that publishes has no code of this repository, and its files passed all other jobs."""
+    workflow = read(FOLDER / "workflows" / "release.yml")
+    assert workflow[True] == {"push": {"tags": ["v*"]}}
+    order = ["build", "wheels", "attest", "publish", "announce", "documentation"]
+    assert list(workflow["jobs"]) == order
+    assert [workflow["jobs"][name]["needs"] for name in order[1:]] == order[:-1]
+    publish = workflow["jobs"]["publish"]
+    assert publish["environment"]["name"] == "release"
+    download, *uploads = publish["steps"]
+    assert download["uses"].startswith("actions/download-artifact@")
+    assert [step["with"] for step in uploads] == [
+        {"packages-dir": "dist/sandbox", "attestations": True},
+        {"packages-dir": "dist/provider", "attestations": True},
+    ]
 
 
 def test_the_site_is_published_with_no_more_rights_than_it_needs() -> None:
-    workflow = read(FOLDER / "workflows" / "docs.yml")
-    assert workflow["permissions"] == {"contents": "read"}
-    build, publish = workflow["jobs"].values()
-    assert [step["run"] for step in build["steps"] if "run" in step] == ["make docs"]
-    assert "permissions" not in build
-    assert build["steps"][-1]["with"]["path"] == "build/docs/html"
-    assert publish["permissions"] == {"pages": "write", "id-token": "write"}
-    assert publish["environment"]["name"] == "github-pages"
-    assert "run" not in publish["steps"][0]
+    build, publish = steps("docs", "build"), steps("docs", "publish")
+    assert [step["run"] for step in build if "run" in step] == [
+        "make docs",
+        'make release-dry STAGES="archives assemble"',
+    ]
+    assert build[-1]["with"]["path"] == "build/release/site"
+    assert "run" not in publish[0]
+
+
+def test_updates_wait_for_a_week() -> None:
+    """A version that was published by somebody else is often gone by then."""
+    updates = read(FOLDER / "dependabot.yml")["updates"]
+    assert [one["package-ecosystem"] for one in updates] == ["github-actions", "pip"]
+    assert {one["cooldown"]["default-days"] for one in updates} == {7}
 
 
 def test_actions_are_pinned() -> None:
     """A tag can be moved to other code."""
     pages = [*sorted((FOLDER / "workflows").glob("*.yml")), ROOT / "docs" / "testing.md"]
     used = [line for page in pages for line in re.findall(r"uses: (.*)", page.read_text(encoding="utf-8"))]
-    assert [line for line in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line)] == []
+    others = [line for line in used if not line.startswith("./.github/workflows/")]
+    assert [
+        line for line in others if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", line)
+    ] == []
     assert len(used) > 5
 
 

@@ -31,6 +31,7 @@ def test_pip_that_says_nothing() -> None:
 
 def test_constraints_keep_all_but_what_airflow_releases() -> None:
     text = """# The versions.
+aiosqlite==0.22.1
 alembic==1.20.1
 apache-airflow==3.3.2
 apache-airflow-core==3.3.2
