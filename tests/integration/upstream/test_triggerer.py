@@ -9,7 +9,6 @@ import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 from airflow.executors.workloads import RunTrigger
 from airflow.jobs import triggerer_job_runner as triggerer
 from airflow.models.trigger import Trigger
@@ -129,6 +128,3 @@ def test_the_supervisor_reads_no_log_while_it_sends() -> None:
         except TimeoutError:
             waits = True
     Report("triggerer_log_deadlock").check(waits)
-
-
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
