@@ -22,7 +22,9 @@ def test_each_report_has_a_test() -> None:
 
 
 def test_each_report_has_the_same_parts() -> None:
-    heads = re.compile(r"(Ready to be filed with Apache Airflow|Reported as \[\d+\]\(https://.+|Reported as \[pull request .+)\. Version: .+\.")
+    heads = re.compile(
+        r"(Ready to be filed with Apache Airflow|Reported as \[(pull request )?\d+\]\(.+)\. Version: .+\."
+    )
     for report in reports():
         assert heads.fullmatch(report.head), (report.name, report.head)
         assert tuple(re.findall(r"^## (.+)$", report.path.read_text(), re.MULTILINE)) == PARTS, report.name

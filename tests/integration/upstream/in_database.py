@@ -48,6 +48,7 @@ from fastapi import HTTPException
 from sqlalchemy import select, text
 
 from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
+from webdata_sandbox.testing.execution_api import keep_execution_api
 
 NOW = datetime.now(timezone.utc)
 
@@ -171,7 +172,7 @@ def dags_test_connections() -> bool:
     with create_session() as session:
         session.add(Connection(conn_id="stored", conn_type="http", host="example.com"))
     waiting = Instance("dags_test")
-    # The in-process server of 3.2 may be collected.
+    keep_execution_api()
     event = InProcessTestSupervisor.run_trigger_in_process(
         trigger=LooksUp(), ti=SimpleNamespace(id=waiting.id)
     )

@@ -9,7 +9,6 @@ import socket
 from collections.abc import AsyncIterator
 from typing import Any
 
-import pytest
 from airflow.executors.workloads import RunTrigger
 from airflow.jobs import triggerer_job_runner as triggerer
 from airflow.models.trigger import Trigger
@@ -74,7 +73,9 @@ async def test_on_kill_is_canceled() -> None:
     Cancels.events = []
     runner = triggerer.TriggerRunner()
     runner.trigger_cache["cancels"] = Cancels
-    runner.to_create.append(RunTrigger(id=1, ti=None, classpath="cancels", encrypted_kwargs=Trigger.encrypt_kwargs({})))
+    runner.to_create.append(
+        RunTrigger(id=1, ti=None, classpath="cancels", encrypted_kwargs=Trigger.encrypt_kwargs({}))
+    )
     await runner.create_triggers()
     while not Cancels.events:
         await asyncio.sleep(0)
@@ -97,7 +98,7 @@ async def test_on_kill_is_canceled() -> None:
 
 def test_templates_of_triggers_are_not_answered() -> None:
     """The supervisor cannot read the request for an XCom of a task, and so never answers it."""
-    slice_of = {name: None for name in ("start", "stop", "step")}
+    slice_of = dict.fromkeys(("start", "stop", "step"))
     request = GetXComSequenceSlice(
         key="return_value", dag_id="dag", run_id="run", task_id="first", include_prior_dates=False, **slice_of
     )
@@ -127,6 +128,3 @@ def test_the_supervisor_reads_no_log_while_it_sends() -> None:
         except TimeoutError:
             waits = True
     Report("triggerer_log_deadlock").check(waits)
-
-
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")

@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 
 import airflow.ui
-import pytest
 from airflow.api_fastapi.core_api.security import AuthManagerDep
 from fastapi import FastAPI
 from starlette.testclient import TestClient
@@ -62,6 +61,3 @@ def test_the_auth_manager_of_a_mounted_application() -> None:
     except AttributeError as error:
         is_missing = "auth_manager" in str(error)
     Report("auth_manager_in_mounted_apps").check(is_missing)
-
-
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
