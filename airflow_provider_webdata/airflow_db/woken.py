@@ -10,7 +10,7 @@ from airflow.models.asset import AssetEvent, AssetModel, AssetWatcherModel
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
 from airflow.models.trigger import Trigger
-from sqlalchemy import or_, select, tuple_
+from sqlalchemy import JSON, String, cast, or_, select, tuple_, type_coerce
 from sqlalchemy.orm import Session
 
 from airflow_provider_webdata.airflow_db.database import airflow_engine
@@ -47,7 +47,7 @@ def runs_started(
     delivery_ids: Collection[int] = (),
     check_ids: Collection[str] = (),
 ) -> list[StartedRun]:
-    """Return the DAG runs that deliveries or checks started, the newest event first; reads at most 1,000 runs.
+    """Return the DAG runs that deliveries or checks started, the newest event first; at most 1,000.
 
     :param since: when the first of them was received.
     :param until: when the last of them was received.
@@ -64,6 +64,10 @@ def runs_started(
         .join(AssetEvent.created_dagruns)
         .where(
             or_(AssetEvent.asset_id.in_(watched), AssetEvent.asset_id.in_(ours)),
+            or_(
+                _named("delivery_id").in_([str(one) for one in delivery_ids]),
+                _named("check_id").in_([*check_ids]),
+            ),
             AssetEvent.timestamp >= since,
             AssetEvent.timestamp <= until + _EVENT_DELAY,
         )
@@ -72,8 +76,7 @@ def runs_started(
     )
     with Session(airflow_engine()) as session:
         rows = session.execute(statement).all()
-    found = [StartedRun(row.dag_id, row.run_id, str(row.state), *_cause(row.extra)) for row in rows]
-    return [one for one in found if one.delivery_id in delivery_ids or one.check_id in check_ids]
+    return [StartedRun(row.dag_id, row.run_id, str(row.state), *_cause(row.extra)) for row in rows]
 
 
 def task_states(names: Collection[TaskName]) -> dict[TaskName, str | None]:
@@ -84,6 +87,11 @@ def task_states(names: Collection[TaskName]) -> dict[TaskName, str | None]:
     wanted = select(*columns, TaskInstance.state).where(*sets, tuple_(*columns).in_([*names]))
     with Session(airflow_engine()) as session:
         return {TaskName(*row[:4]): row.state for row in session.execute(wanted)} if names else {}
+
+
+def _named(name: str) -> Any:
+    """Return the column with an id of the payload of an event, as text."""
+    return cast(type_coerce(AssetEvent.extra, JSON)["payload"][name].as_string(), String)
 
 
 def _cause(extra: Any) -> tuple[int | None, str | None]:

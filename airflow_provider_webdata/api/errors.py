@@ -179,6 +179,11 @@ class TransportError(WebDataError):
 
         return LOST if self.sent else super().remedy
 
+    @property
+    def inspect_first(self) -> bool:
+        """Whether a person must take the next step before the task is cleared."""
+        return self.sent or super().inspect_first
+
 
 class UnknownHostError(TransportError):
     """The name of the service's host, or of the proxy, does not exist. Nothing was sent."""

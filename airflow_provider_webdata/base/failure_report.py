@@ -10,6 +10,7 @@ from airflow.sdk.exceptions import AirflowException, AirflowTaskTimeout
 from jinja2 import TemplateError
 
 from airflow_provider_webdata.common.coded_errors import CodedError
+from airflow_provider_webdata.common.error_codes import CODES
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.remedies import folded, sentence
 from airflow_provider_webdata.common.storable import storable
@@ -26,8 +27,9 @@ _ENDING = re.compile(r" \((WD-\d{3})\)\.\nSee \S+\Z")
 def failure_report(error: BaseException, explained: CodedError | None) -> dict[str, Any]:
     """Return `message`, `code`, `fix`, and `link` of an error; without a code, only the message.
 
-    `reasons` has the first failed pages, searches, or calls, if any. Secrets are masked as in logs, and long texts are
-    truncated.
+    If there are any, `reasons` has the first failed pages, searches, or calls, and `accepted_with` the arguments that
+    would have accepted the failure. `inspect_first` is true if `fix` must precede a clear. Secrets are masked as in
+    logs, and long texts are truncated.
 
     :param explained: the last coded error that the run explained: Airflow's exceptions contain only its text.
     """
@@ -39,7 +41,12 @@ def failure_report(error: BaseException, explained: CodedError | None) -> dict[s
     link = error_link(code)
     message = text.removesuffix(f" ({code}).\nSee {link}").removesuffix(folded(fix)).rstrip()
     report = {**_masked({"message": _flowing(message), "fix": fix}), "code": code, "link": link}
-    return {**report, "reasons": _reasons(coded)} if coded.reasons else report
+    facts = {
+        "reasons": _reasons(coded),
+        "accepted_with": dict(coded.accepted_with),
+        "inspect_first": coded.inspect_first,
+    }
+    return {**report, **{name: fact for name, fact in facts.items() if fact}}
 
 
 def _reasons(error: CodedError) -> list[dict[str, Any]]:
@@ -60,7 +67,12 @@ def _uncoded(error: BaseException, text: str) -> dict[str, Any]:
         return _masked({"message": text or type(error).__name__})
     # The message of a trigger contains its next step.
     code = ending[1]
-    return {**_masked({"message": _flowing(text[: ending.start()])}), "code": code, "link": error_link(code)}
+    report = {
+        **_masked({"message": _flowing(text[: ending.start()])}),
+        "code": code,
+        "link": error_link(code),
+    }
+    return {**report, "inspect_first": True} if code in CODES and CODES[code].inspect_first else report
 
 
 def _flowing(message: str) -> str:

@@ -39,6 +39,16 @@ class CodedError(Exception):
     reasons: Sequence[Mapping[str, Any]] = ()
     """The first failed pages, searches, or calls, for XCom `failure`."""
 
+    accepted_with: Mapping[str, float] = {}
+    """Arguments of the operator with which the task would have continued, for XCom `failure`."""
+
+    @property
+    def inspect_first(self) -> bool:
+        """Whether a person must take the next step before the task is cleared, which may bill again or lose results."""
+        from airflow_provider_webdata.common.error_codes import CODES
+
+        return self.help_code in CODES and CODES[self.help_code].inspect_first
+
     problems: Sequence[str] = ()
     """Sentences that the text lists below the message, each on a line."""
 

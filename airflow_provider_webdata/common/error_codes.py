@@ -16,12 +16,15 @@ class ErrorCode(NamedTuple):
     :param cause: sentences after the meaning. This text and the next ones are Markdown, with links from docs/.
     :param details: sentences after the remedy.
     :param airflow: the reaction of Airflow, as the rest of the sentence that the error's class begins.
+    :param inspect_first: whether a person must take the next step before the task is cleared, which may bill again or
+        lose results.
     """
 
     remedy: str
     cause: str = ""
     details: str = ""
     airflow: str = ""
+    inspect_first: bool = False
 
 
 _WAIT_CONTINUES = "; a wait for a job or a check continues"
@@ -237,6 +240,7 @@ CODES: Mapping[str, ErrorCode] = {
             "`WebDataHook().iter_job_documents(kind, job_id)`."
         ),
         ", which starts another job; `WebDataJobSensor` fails immediately",
+        inspect_first=True,
     ),
     "WD-032": ErrorCode(
         "inspect the check, or accept checks in this state",
@@ -271,6 +275,7 @@ CODES: Mapping[str, ErrorCode] = {
         ),
         "The message says if the response is lost.",
         _BILLED_AGAIN,
+        inspect_first=True,
     ),
     "WD-036": ErrorCode(
         "find out whether it exists before you clear the task, which may start another one",
@@ -284,6 +289,7 @@ CODES: Mapping[str, ErrorCode] = {
             "once](operators/jobs.md#started-once)."
         ),
         ": another job would be billed",
+        inspect_first=True,
     ),
     "WD-037": ErrorCode(
         "compare with the monitors of the connection's team",
@@ -371,6 +377,7 @@ CODES: Mapping[str, ErrorCode] = {
         "inspect XCom 'validation', and change the schema or the prompt",
         details="The results are still published: [Structured results](results.md#structured-results).",
         airflow=_BILLED_AGAIN,
+        inspect_first=True,
     ),
     "WD-062": ErrorCode(
         "use a different id for each request",
@@ -393,6 +400,7 @@ CODES: Mapping[str, ErrorCode] = {
             "quality](quality.md#when-a-condition-fails)."
         ),
         _BILLED_AGAIN,
+        inspect_first=True,
     ),
     "WD-065": ErrorCode(
         "after that, clear the task, or let it retry",
@@ -422,6 +430,7 @@ CODES: Mapping[str, ErrorCode] = {
         "The prompt needs more searches, pages, or calls.",
         "See [Agent](operators/agent.md).",
         ", which starts another run",
+        inspect_first=True,
     ),
     "WD-069": ErrorCode(
         "check that the database is available, then clear the task, which calls no service",
@@ -432,16 +441,19 @@ CODES: Mapping[str, ErrorCode] = {
         "It gives each repetition the same answer for 7 days.",
         "The response's `chargeId` names the request.",
         _BILLED_AGAIN,
+        inspect_first=True,
     ),
     "WD-071": ErrorCode(
         "let the task retry, or find out whether the job exists before you clear the task",
         "The response was lost. The service repeats a delivery for up to 21 minutes.",
         "Without retries left, proceed as for [WD-036](#wd-036).",
+        inspect_first=True,
     ),
     "WD-072": ErrorCode(
         "find out what the service still runs for this task before you clear it",
         "It was changed by hand, or written by a newer version.",
         "Then delete the key that the message names from the task's state store, and clear the task.",
+        inspect_first=True,
     ),
     "WD-200": ErrorCode(
         "read the service's reason, and correct the request",

@@ -39,7 +39,11 @@ _BATCH = "batch search"
 
 XCOM_KEYS: dict[str, XComKey] = {
     FAILURE: XComKey(
-        "`message`, `code`, `fix`, `link` of the error; if pages, searches, or calls failed, `reasons`, the first 5",
+        (
+            "`message`, `code`, `fix`, `link` of the error; where known, `reasons` (the first 5 failed pages, "
+            "searches, or calls), `accepted_with` (arguments that would have accepted it), and `inspect_first` "
+            "(true: follow `fix` before you clear the task)"
+        ),
         "each task that fails",
     ),
     CREDITS: XComKey(

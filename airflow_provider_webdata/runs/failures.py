@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.sdk.exceptions import (
     AirflowException,
@@ -57,19 +58,30 @@ class TooManyFailuresError(CodedError, AirflowException):
     """More pages, searches, or calls failed than `max_error_ratio` allows, or all pages of a job.
 
     :param reasons: the first failures, for XCom `failure`.
+    :param ratio: error ratio that accepts them, if any does.
     """
 
     help_code = "WD-033"
 
-    def __init__(self, text: str, reasons: Sequence[Mapping[str, Any]] = ()) -> None:
+    def __init__(
+        self, text: str, reasons: Sequence[Mapping[str, Any]] = (), *, ratio: float | None = None
+    ) -> None:
         super().__init__(text)
         self.reasons = reasons
+        self.accepted_with = {} if ratio is None else {"max_error_ratio": ratio}
 
 
 class CreditLimitError(CodedError, AirflowFailException):
-    """A call may exceed the task's credit limit, or its cost is unknown."""
+    """A call may exceed the task's credit limit, or its cost is unknown.
+
+    :param accepted_with: the limit that accepts the cost, if it is known.
+    """
 
     help_code = "WD-034"
+
+    def __init__(self, text: str, accepted_with: Mapping[str, float] | None = None) -> None:
+        super().__init__(text)
+        self.accepted_with = accepted_with or {}
 
 
 class FewCreditsError(CreditLimitError):
@@ -170,8 +182,21 @@ class FailureGroups:
         ]
 
 
-def too_many(failed: int, succeeded: int, known: int, most: float | None, what: str = "pages") -> str | None:
-    """Return a message if the error ratio exceeds the maximum, or None.
+class Excess(NamedTuple):
+    """An error ratio above the maximum.
+
+    :param text: the message.
+    :param ratio: the ratio in hundredths, rounded up; None: no item succeeded, which is the only limit.
+    """
+
+    text: str
+    ratio: float | None = None
+
+
+def too_many(
+    failed: int, succeeded: int, known: int, most: float | None, what: str = "pages"
+) -> Excess | None:
+    """Return the excess if the error ratio exceeds the maximum, or None.
 
     :param known: number of items that were not requested, because an earlier run read them.
     :param most: maximum error ratio, 0 to 1. None: only if no item succeeded or is known.
@@ -179,7 +204,9 @@ def too_many(failed: int, succeeded: int, known: int, most: float | None, what: 
     """
     read = succeeded + known
     if most is None:
-        return f"No results: {failed} of {failed} {what} failed" if failed and not read else None
-    if not failed or failed / (failed + read) <= most:
+        return Excess(f"No results: {failed} of {failed} {what} failed") if failed and not read else None
+    of = failed + read
+    if not failed or failed / of <= most:
         return None
-    return f"{failed} of {failed + read} {what} failed, more than max_error_ratio={most:g} allows"
+    text = f"{failed} of {of} {what} failed, more than max_error_ratio={most:g} allows"
+    return Excess(text, math.ceil(100 * failed / of) / 100)

@@ -94,7 +94,8 @@ class ProviderRun(CallRun):
         self.lacks("calls_failed", len(failed), len(results))
         excess = too_many(len(failed), len(results) - len(failed), 0, most_errors, "calls")
         if excess:
-            excess += f". The first: {'; '.join(map(_error_text, failed[:_SHOWN_FAILURES]))}"
+            first = "; ".join(map(_error_text, failed[:_SHOWN_FAILURES]))
+            excess = excess._replace(text=f"{excess.text}. The first: {first}")
         summary = {
             "scrape_id": answer.scrape_id,
             "creditsUsed": answer.credits_used,
@@ -108,11 +109,14 @@ class ProviderRun(CallRun):
         key = _key_of(self.task.record_key or "url")
         failure = retry = None
         if excess and self._may_be_mended(failed, results):
-            retry = TooManyFailuresError(f"{excess}; the next attempt repeats the calls", _reasons(failures))
+            retry = TooManyFailuresError(
+                f"{excess.text}; the next attempt repeats the calls", _reasons(failures), ratio=excess.ratio
+            )
         elif excess:
             failure = TooManyFailuresError(
-                f"{excess}; the results are published anyway, and are in XCom. Clear the task to repeat all calls",
+                f"{excess.text}; the results are published anyway, and are in XCom. Clear the task to repeat all calls",
                 _reasons(failures),
+                ratio=excess.ratio,
             )
         return CallResult(
             Results(items, KIND, summary, inputs, columns=columns, key=key),

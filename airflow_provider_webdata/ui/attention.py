@@ -137,7 +137,8 @@ class Cause(NamedTuple):
     def cleared_at(self) -> str:
         """Path of the newest task in Airflow, which can clear it; empty if something must be done before."""
         task = self.newest.affected.task
-        if self.newest.failure is None or task is None or "before you" in self.newest.step:
+        failure = self.newest.failure
+        if failure is None or task is None or failure.inspect_first:
             return ""
         return task_instance(task)
 
@@ -180,7 +181,7 @@ def task_concern(troubled: TroubledSummary) -> Concern | None:
         concern = _of_site(concern, summary)
     elif (failure := summary.failure) is not None:
         reason = _ID.sub("", failure.message)
-        line = argument_line(failure.code, failure.message, summary.arguments)
+        line = argument_line(failure, summary.arguments)
         concern = Concern(
             _cause_of(summary, failure, reason),
             "failed",

@@ -123,6 +123,8 @@ class Failure(NamedTuple):
     :param code: error code; empty if it has none.
     :param link: address of the section about the code; empty if it has none.
     :param command: command to run; empty if the next step has none.
+    :param accepted_with: arguments that would have accepted the failure.
+    :param inspect_first: whether the next step must precede a clear.
     """
 
     message: str
@@ -130,6 +132,8 @@ class Failure(NamedTuple):
     code: str = ""
     link: str = ""
     command: str = ""
+    accepted_with: Mapping[str, Any] = {}
+    inspect_first: bool = False
 
 
 class Rejected(NamedTuple):
@@ -221,6 +225,8 @@ class TaskSummary:
             # Any task may push an XCom of that name, with any link.
             error_link(code) if _CODE.fullmatch(code) else "",
             command[1] if command else "",
+            accepted if isinstance(accepted := found.get("accepted_with"), dict) else {},
+            found.get("inspect_first") is True,
         )
 
     @property

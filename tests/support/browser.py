@@ -31,6 +31,8 @@ FLAGS = (
     "--disable-component-update",
     "--disable-sync",
 )
+SCHEMES: tuple[Literal["light"], Literal["dark"]] = ("light", "dark")
+WIDTHS = (1440, 700, 390)
 PICTURES = os.environ.get("WEBDATA_SCREENSHOTS")
 """Folder for the pictures in the docs (`make screenshot`); unset: no pictures are taken."""
 
@@ -77,18 +79,48 @@ def opened(url: str, token: str = "") -> Iterator[Page]:
         browser.close()
 
 
-def overflow(page: Page) -> int:
-    """The number of pixels by which a page is wider than its window."""
-    found: int = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+def faults(page: Page, path: str, status: int = 200) -> list[tuple[str, str, int, object]]:
+    """What axe finds on a page of ours, and what is cut off, in each color scheme and width."""
+    found: list[tuple[str, str, int, object]] = []
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        response = page.goto(path)
+        assert response is not None
+        assert response.status == status
+        wait_for_parts(page)
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        # As in Airflow's frame, which hides what Airflow shows above it.
+        page.evaluate("document.documentElement.classList.add('framed')")
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            found += [(path, scheme, width, one) for one in (*violations(page), *cut_off(page))]
     return found
 
 
-def violations(page: Page) -> list[tuple[str, list[str]]]:
-    """What axe finds serious: each rule with the elements that violate it."""
+def cut_off(page: Page) -> list[str]:
+    """The parts of a page that are wider than their place, and the texts of charts that are outside of it."""
+    found: list[str] = page.evaluate(
+        """() => {
+            const wide = (one) => one.scrollWidth > one.clientWidth;
+            const parts = [...document.querySelectorAll(":root, main, .part, section")].filter(wide);
+            const texts = [...document.querySelectorAll(".chart text")].filter((text) => {
+                const [own, place] = [text, text.closest(".chart")].map((one) => one.getBoundingClientRect());
+                return own.width && (own.right > place.right + 1 || own.left < place.left - 1);
+            });
+            return [...parts, ...texts].map((one) => `${one.tagName} ${one.textContent.trim().slice(0, 40)}`);
+        }"""
+    )
+    return found
+
+
+def violations(page: Page, within: str | None = None) -> list[tuple[str, list[str]]]:
+    """What axe finds, of any impact: each rule with the elements that violate it.
+
+    :param within: selector of the only part that is examined.
+    """
     return [
         (violation["id"], [node["html"] for node in violation["nodes"]])
-        for violation in Axe().run(page).response["violations"]
-        if violation["impact"] in {"serious", "critical"}
+        for violation in Axe().run(page, within).response["violations"]
     ]
 
 

@@ -21,8 +21,11 @@ from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
 from airflow.models.log import Log
 from airflow.models.renderedtifields import RenderedTaskInstanceFields
+from airflow.models.serialized_dag import SerializedDagModel
 from airflow.models.taskinstance import TaskInstance, uuid7
 from airflow.models.trigger import Trigger
+from airflow.serialization.definitions.dag import SerializedDAG
+from airflow.serialization.serialized_objects import DagSerialization, LazyDeserializedDAG
 from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from sqlalchemy import bindparam, delete, insert, update
@@ -94,15 +97,18 @@ def _write(session: Any, story: Story) -> None:
 
 
 def _prepare(session: Any, dag_id: str) -> Any:
-    """Add a DAG that Airflow has not parsed; return the id of its version, if it has."""
+    """Store a DAG as Airflow does, if it has not parsed it; return the id of its version."""
     if session.get(DagModel, dag_id) is None:
         if session.get(DagBundleModel, "tests") is None:
             session.add(DagBundleModel(name="tests"))
             session.flush()
-        session.add(DagModel(dag_id=dag_id, bundle_name="tests", is_paused=True))  # type: ignore[no-untyped-call]
+        lazy = LazyDeserializedDAG(data=DagSerialization.to_dict(DAGS[dag_id]))
+        SerializedDAG.bulk_write_to_db("tests", None, [lazy], session=session)
+        SerializedDagModel.write_dag(lazy, "tests", session=session)
         session.flush()
     version = DagVersion.get_latest_version(dag_id, session=session)
-    return None if version is None else version.id
+    assert version is not None
+    return version.id
 
 
 def _write_run(session: Any, run: Run, version_id: Any) -> int:

@@ -335,8 +335,8 @@ class JobResult:
             text = f"No page of job {self._id} has a requested format: {page.error}"
             error = UnsupportedError(label_of(self._kind), 200, text, lack=lack)
         elif excess:
-            text = f"{excess}: {errors.first_few()}. The result is published anyway, and is in XCom"
-            error = TooManyFailuresError(text)
+            text = f"{excess.text}: {errors.first_few()}. The result is published anyway, and is in XCom"
+            error = TooManyFailuresError(text, ratio=excess.ratio)
         level = logging.WARNING if error is None else logging.ERROR
         for line in errors.groups.lines("page"):
             self._log.log(level, "%s", line)

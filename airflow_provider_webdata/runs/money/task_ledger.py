@@ -128,7 +128,8 @@ class TaskLedger:
             )
             raise CreditLimitError(
                 f"{name}: nothing was sent: it may exceed credit_limit={credits_text(limit)}{earlier}: "
-                f"it may cost {price}"
+                f"it may cost {price}",
+                {"credit_limit": spent + bound.credits},
             )
         self._log.info("%s: may cost %s; credit_limit=%s", name, price, credits_text(limit))
 

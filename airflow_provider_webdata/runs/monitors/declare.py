@@ -301,7 +301,8 @@ class DeclareMonitorRun(CheckRun):
             raise
         raise MonitorCostError(
             f"Monitor {monitor.name!r} ({monitor.id}) is estimated at {credits_text(estimate)} credits per month, over "
-            f"max_credits_per_month={credits_text(limit)}; {done}"
+            f"max_credits_per_month={credits_text(limit)}; {done}",
+            {"max_credits_per_month": estimate},
         )
 
     def _undo(self, outcome: DeclarationResult) -> str:

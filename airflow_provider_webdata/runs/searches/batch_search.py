@@ -23,6 +23,7 @@ from airflow_provider_webdata.results.tagged_items import tagged
 from airflow_provider_webdata.runs.event_loop import run_aside
 from airflow_provider_webdata.runs.failures import (
     CreditLimitError,
+    Excess,
     FailureGroups,
     TooManyFailuresError,
     too_many,
@@ -109,13 +110,17 @@ class BatchSearchRun(Run):
         excess = self._too_many(batch.tally, most_errors)
         if excess and self._can_be_mended(batch.tally):
             raise TooManyFailuresError(
-                f"{excess}; the next attempt repeats only these", _reasons(batch.tally)
+                f"{excess.text}; the next attempt repeats only these",
+                _reasons(batch.tally),
+                ratio=excess.ratio,
             )
         result = self._published(summary, files, queries)
         if excess:
             self.refuse_published(
                 TooManyFailuresError(
-                    f"{excess}; the results are stored and in XCom anyway", _reasons(batch.tally)
+                    f"{excess.text}; the results are stored and in XCom anyway",
+                    _reasons(batch.tally),
+                    ratio=excess.ratio,
                 ),
                 result,
             )
@@ -227,10 +232,10 @@ class BatchSearchRun(Run):
             own = {name: getattr(alone, name) for name in alone.model_fields_set}
         return valid_request(self.task, SearchRequest, OPERATION, {**self.task._field_values(), **own})
 
-    def _too_many(self, tally: Tally, most: float) -> str | None:
-        """Return a message if more searches failed than allowed, or None."""
-        too_many_failed = too_many(len(tally.failed), tally.done, 0, most, "searches")
-        if too_many_failed is None:
+    def _too_many(self, tally: Tally, most: float) -> Excess | None:
+        """Return the excess, with the first failures, if more searches failed than allowed, or None."""
+        excess = too_many(len(tally.failed), tally.done, 0, most, "searches")
+        if excess is None:
             return None
         groups = FailureGroups()
         for failure in tally.failed:
@@ -246,7 +251,7 @@ class BatchSearchRun(Run):
             if ambiguous and not self.task.repeat_ambiguous
             else ""
         )
-        return f"{too_many_failed}.{hint} The first: {shown}"
+        return excess._replace(text=f"{excess.text}.{hint} The first: {shown}")
 
     def _can_be_mended(self, tally: Tally) -> bool:
         """Return whether a failed search may succeed in another attempt."""

@@ -120,8 +120,9 @@ function sortBy(head, order) {
 // state. Return whether anything but a relative time differed.
 function renew(old, fresh) {
   let differs = false;
-  const before = [...old.childNodes];
-  [...fresh.childNodes].forEach((node, index) => {
+  // A node that is used leaves `fresh`.
+  const before = [...old.childNodes], after = [...fresh.childNodes];
+  after.forEach((node, index) => {
     const known = before[index];
     if (!known) {
       old.append(node);
@@ -144,7 +145,7 @@ function renew(old, fresh) {
       }
     }
   });
-  for (const node of before.slice(fresh.childNodes.length)) {
+  for (const node of before.slice(after.length)) {
     node.remove();
     differs = true;
   }

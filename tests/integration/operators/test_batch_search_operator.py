@@ -269,6 +269,7 @@ def test_a_lost_answer_is_not_billed_twice(faulty, monkeypatch, tmp_path, name, 
     (failure,) = ti.xcom["failed"]
     assert (failure["query"], failure["ambiguous"]) == ("lost", True)
     assert [reason["query"] for reason in ti.xcom["failure"]["reasons"]] == ["lost"]
+    assert ti.xcom["failure"]["accepted_with"] == {"max_error_ratio": 0.5}
 
     value = execute(TaskInstance(try_number=2, max_tries=1), max_error_ratio=0.5, **arguments)
     assert len(server.requests) == 2

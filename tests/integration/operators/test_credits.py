@@ -31,7 +31,6 @@ from airflow_provider_webdata.runs.jobs import start
 from airflow_provider_webdata.runs.jobs.job import JobRun
 from airflow_provider_webdata.runs.money.task_ledger import Cost
 from airflow_provider_webdata.states.task_record import KEY, read_stored
-from airflow_provider_webdata.ui.next_steps import argument_line
 from tests.support import direct
 from tests.support.airflow_versions import NEEDS_MEMORY
 from tests.support.direct import KilledError, StateStore, TaskInstance, accept, context_of, killed_in_a_call
@@ -117,7 +116,7 @@ def test_the_limit_and_the_account_of_a_call(here: SandboxServer, task: Any, log
             refused.error
         )
         assert "(WD-034)" in str(refused.error)
-        assert argument_line("WD-034", str(refused.error), {}) == f"credit_limit={limit:g}"
+        assert refused.xcom["failure"]["accepted_with"] == {"credit_limit": limit}
     assert here.control.requests() == []
 
     outcome = direct.run(task(operator, arguments, credit_limit=limit))
@@ -314,7 +313,7 @@ def test_the_limit_is_that_of_all_attempts_until_the_task_is_cleared(here: Sandb
     context = context_of(TaskInstance(try_number=2, max_tries=2), store)
     with pytest.raises(CreditLimitError, match="credit_limit=3, after 2 credits that were or may") as refused:
         search("coffee").execute(context)
-    assert argument_line("WD-034", str(refused.value), {}) == "credit_limit=4"
+    assert refused.value.accepted_with == {"credit_limit": 4}
     assert attempt(search("coffee"), store, 3, max_tries=4)["credits"]["used"] == 4
 
 

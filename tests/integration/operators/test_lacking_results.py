@@ -151,6 +151,8 @@ def test_the_first_reasons_are_few_and_short(service: JobService, more: dict[str
     ends(service, [], listed)
     report = direct.run(job("crawl", **more)).xcom["failure"]
     assert len(report["reasons"]) == 5
+    # Without the argument, only a job without any page fails.
+    assert report.get("accepted_with") == ({"max_error_ratio": 1} if more else None)
     assert len(json.dumps(report)) < 5_000
 
 

@@ -346,6 +346,7 @@ def test_too_expensive_to_create(here: SandboxServer) -> None:
     outcome = direct.run(task, StateStore())
     assert outcome.ended == ("failed", 1)
     assert "over max_credits_per_month=10; the task deleted it" in str(outcome.error)
+    assert outcome.xcom["failure"]["accepted_with"]["max_credits_per_month"] > 10
     assert monitors(here) == []
     (deleted,) = [m for m in here.control.state()["monitors"] if m["name"] == "prices"]
     assert deleted["status"] == "deleted"

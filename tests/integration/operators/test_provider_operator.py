@@ -158,6 +158,7 @@ def test_too_many_errors_fail_the_task_after_delivery(here: SandboxServer, tmp_p
         outcome.error
     )
     assert "(WD-033)" in str(outcome.error)
+    assert outcome.xcom["failure"]["accepted_with"] == {"max_error_ratio": 0.5}
     assert outcome.xcom["failure"]["reasons"] == [
         {
             "call": "market-prices/prices/history",

@@ -174,8 +174,8 @@ def test_late_waits(database: None) -> None:
     assert late_waits(["other"]) == []
 
 
-def test_runs_that_an_event_of_the_inbox_started(database: None) -> None:
-    """The inbox registers it without a watcher, later if earlier events wait for their runs."""
+def check_started_runs() -> None:
+    """Check that the run of a check is found among those of any number of later ones."""
     received = START - timedelta(hours=3)
     with settings.Session() as session:
         add_task(session, "on_check", "report", operator="PythonOperator")
@@ -187,11 +187,38 @@ def test_runs_that_an_event_of_the_inbox_started(database: None) -> None:
             event = AssetEvent(asset_id=asset.id, extra={"payload": {"check_id": "c-1"}}, timestamp=START)
             event.created_dagruns = [run_of] if run_of else []
             session.add(event)
+        session.flush()
+        later = START + timedelta(hours=1)
+        assert event.asset_id
+        others = [
+            {"asset_id": event.asset_id - 1, "timestamp": later, "source_map_index": -1, "extra": extra}
+            for extra in (
+                {"payload": {"check_id": f"c-{number}", "delivery_id": number}} for number in range(9, 1099)
+            )
+        ]
+        others[0]["extra"] = {"payload": "text"}
+        session.execute(insert(AssetEvent.__table__), others)
+        ids = session.scalars(select(AssetEvent.id).where(AssetEvent.timestamp == later))
+        session.execute(
+            insert(DagRun.consumed_asset_events.property.secondary),
+            [{"dag_run_id": run.id, "event_id": one_id} for one_id in ids],
+        )
         session.commit()
+    found = runs_started(received, START, delivery_ids={1098})
+    assert [(run.run_id, run.delivery_id) for run in found] == [("run", 1098)]
     assert [run[:3] for run in runs_started(received, received, check_ids={"c-1"})] == [
         ("on_check", "run", "queued")
     ]
     assert runs_started(received, received, check_ids={"c-2"}, delivery_ids={7}) == []
+
+
+def test_runs_that_an_event_of_the_inbox_started(database: None) -> None:
+    """The inbox registers it without a watcher, later if earlier events wait for their runs."""
+    check_started_runs()
+
+
+def test_runs_that_an_event_started_on_postgresql(on_postgresql: None) -> None:
+    check_started_runs()
 
 
 def of_killed() -> tuple[TaskRecord, TaskRecord]:

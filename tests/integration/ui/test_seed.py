@@ -13,21 +13,22 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from html import unescape
 from pathlib import Path
-from typing import Any, Literal
-from urllib.parse import quote, unquote
+from typing import Any
+from urllib.parse import quote, unquote, urlsplit
 
 import httpx
 import pytest
-from playwright.sync_api import ConsoleMessage, Download, Locator, Page, expect
+from playwright.sync_api import ConsoleMessage, Download, FrameLocator, Locator, Page, expect
 
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.page_urls import UI_PATH, monitor_page, task_page
+from airflow_provider_webdata.inbox.wire import INBOX_PATH
 from demo.data import DAG_IDS
-from tests.support.browser import opened, overflow, violations, wait_for_parts
+from tests.support.browser import SCHEMES, WIDTHS, faults, opened, violations, wait_for_parts
 from tests.support.ports import free_port
 from tests.support.seeded_rows import disagreements
 from tests.support.seeded_service import Service, live, spend
-from tests.support.service import CONNECTION_ID, connection_text
+from tests.support.service import CONNECTION_ID, SECRET_HEADER, WEBHOOK_SECRET, connection_text
 from tests.support.waiting import PATIENCE, wait_until
 from tests.support.warm import Warm, airflow_environ
 from webdata_sandbox.server import SandboxServer
@@ -35,7 +36,6 @@ from webdata_sandbox.testing.migrated_database import MigratedDatabase
 
 UNREACHABLE = "unreachable"
 """A connection whose service has never responded."""
-SCHEMES: dict[Literal["light", "dark"], int] = {"light": 1300, "dark": 390}
 SERVER = Path(__file__).with_name("pages_server.py")
 
 
@@ -71,6 +71,10 @@ class Full:
         """Return the path of a task's page in the newest run."""
         return task_page(dag_id, self.seeded["runs"][dag_id], task_id, index)
 
+    def attention(self) -> str:
+        """Return the markup of what needs attention in the last days."""
+        return self.client.get(f"{UI_PATH}/attention?days=7").text
+
     @property
     def check_page(self) -> str:
         """The path of the newest check that found changes."""
@@ -94,7 +98,9 @@ def full(
         folder,
         AIRFLOW__WEBDATA__INBOX="True",
         AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE=str(folder / "passwords.json"),
-        AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(f"http://127.0.0.1:{port}"),
+        AIRFLOW_CONN_WEBDATA_DEFAULT=connection_text(
+            f"http://127.0.0.1:{port}", webhook_secret=WEBHOOK_SECRET
+        ),
         **{f"AIRFLOW_CONN_{UNREACHABLE.upper()}": connection_text("http://127.0.0.1:9")},
     )
     with (folder / "errors.log").open("wb") as errors:
@@ -178,9 +184,7 @@ def test_pages_of_airflow(full: Full) -> None:
     row = full.get(link.replace("/inbox?", "/inbox/delivery?"))
     assert "Other events crawl.page" in row, row
     assert re.search(r"Task (docs_rag_refresh.crawl_docs|supplier_catalog_crawl.crawl_catalog) ", row), row
-    late = re.search(
-        r"/runs/([^/]+)/tasks/await_editor/", full.client.get(f"{UI_PATH}/attention?days=7").text
-    )
+    late = re.search(r"/runs/([^/]+)/tasks/await_editor/", full.attention())
     assert late is not None
     names = {"dag_id": "news_digest", "run_id": unquote(late[1]), "task_id": "await_editor"}
     assert "Late : should have ended" in full.get("/task", **names)
@@ -450,48 +454,164 @@ def test_an_expired_session_keeps_what_is_shown(page: Page, full: Full) -> None:
         page.wait_for_url(lambda at: "login" in at and quote(f"{UI_PATH}/inbox", safe="") in at)
 
 
-def test_lists_fit_their_frame(page: Page) -> None:
-    """Beside Airflow's menu, on a tablet and on a small desktop."""
-    for path in ("/?days=7", "/monitors", "/inbox", "/inbox?id=1"):
-        opened_page(page, f"{UI_PATH}{path}")
-        for width in (690, 768, 1024):
-            page.set_viewport_size({"width": width, "height": 900})
-            wider = page.eval_on_selector_all(
-                "main, .part", "parts => parts.map(one => one.scrollWidth - one.clientWidth)"
-            )
-            assert max(wider) <= 0, (path, width, wider)
+@dataclass
+class Person:
+    """Someone on call, whose clicks are counted."""
+
+    page: Page
+    clicks: int = 0
+
+    def begins_at(self, path: str) -> None:
+        self.page.set_viewport_size({"width": 1440, "height": 900})
+        self.page.goto(path)
+
+    def clicks_on(self, link: Locator) -> None:
+        link.click()
+        self.clicks += 1
+
+    @property
+    def card(self) -> Locator:
+        return self.page.locator(".webdata-card")
+
+    def content(self) -> Page | FrameLocator:
+        """Return what is shown of the pages: in Airflow's frame; before Airflow 3.3, some are alone."""
+        self.page.wait_for_url(re.compile("/webdata"))
+        is_alone = urlsplit(self.page.url).path.startswith(UI_PATH)
+        shown = self.page if is_alone else self.page.frame_locator("iframe[title='Web Data']")
+        wait_for_parts(shown)
+        return shown
 
 
-def test_every_full_page(page: Page, full: Full) -> None:
-    """Nothing is cut off, the browser reports no error, and axe finds nothing serious."""
+def test_last_nights_crawl_failed(page: Page) -> None:
+    """From Home, two clicks to the reason, the job, and a step that bills nothing."""
+    person = Person(page)
+    person.begins_at("/")
+    person.clicks_on(person.card.get_by_role("link", name="Web Data: needs attention"))
+    row = person.content().locator("tr", has_text="HTTP 403 at docs.lakehouse.example").first
+    expect(row).to_contain_text("Crawl failed: The site refused every request: HTTP 403.")
+    expect(row).to_contain_text("inspect the job before a retry starts another one, which is billed")
+    expect(row.get_by_role("link", name="Clear")).to_have_count(0)
+    person.clicks_on(row.get_by_role("link", name="docs_rag_refresh.crawl_docs"))
+    page.wait_for_url("**/tasks/crawl_docs/plugin/webdata_task")
+    tab = person.content()
+    expect(tab.locator(".problem").first).to_contain_text("The site refused every request")
+    expect(tab.locator(".problem").first).to_contain_text("Inspect the job before a retry starts another one")
+    expect(tab.get_by_role("button", name="Copy").first).to_be_visible()
+    assert person.clicks == 2
+
+
+def test_a_price_changed(page: Page) -> None:
+    """Home has both values; one click shows them in their place, and the page."""
+    person = Person(page)
+    person.begins_at("/")
+    alert = person.card.get_by_role("link", name=re.compile(r"price: [\d.]+ → [\d.]+ \([+-][\d.]+%\)"))
+    text = alert.first.inner_text()
+    url, before, after = re.findall(r"^\S+|[\d.]+(?= →)|(?<=→ )[\d.]+", text)
+    person.clicks_on(alert.first)
+    check = person.content()
+    found = check.locator(".found", has_text=url).first
+    expect(found.locator("tr", has_text="price")).to_contain_text(re.compile(f"{before}.*{after}", re.DOTALL))
+    expect(found.locator(".diff del")).to_have_count(found.locator(".diff ins").count())
+    expect(found.get_by_role("link", name=url)).to_have_attribute("href", url)
+    assert person.clicks == 1
+
+
+def test_who_spent_most(page: Page, full: Full) -> None:
+    """From Home, two clicks to the task of the first DAG, and to the line that limits it."""
+    person = Person(page)
+    person.begins_at("/")
+    person.clicks_on(person.card.get_by_role("link", name="Web Data: needs attention"))
+    credits = person.content().locator("section[aria-labelledby=credits]")
+    most = max(full.seeded["credits"], key=full.seeded["credits"].__getitem__)
+    first = credits.locator("tbody a.row").first
+    expect(first).to_have_text(most)
+    person.clicks_on(first)
+    expect(credits.get_by_role("heading", name=f"Tasks of {most}")).to_be_visible()
+    task = credits.locator("h3 + table tbody a").first.inner_text()
+    expect(credits.get_by_text(f"To cap {task} at twice its average, set:")).to_be_visible()
+    expect(credits.locator(".command pre")).to_have_text(re.compile(r"^credit_limit=\d+$"))
+    expect(credits.locator(".command").get_by_role("button", name="Copy")).to_be_visible()
+    assert person.clicks == 2
+
+
+def test_a_webhook_did_not_arrive(page: Page, full: Full) -> None:
+    """From Home, two clicks to the reason and to the connection whose secret differs."""
+    event = {"type": "crawl.completed", "id": full.service.jobs["docs"].id, "success": True, "data": []}
+    refused = full.client.post(
+        f"{INBOX_PATH}/{CONNECTION_ID}", json=event, headers={SECRET_HEADER: "another"}
+    )
+    assert refused.status_code == 401, refused.text
+    person, reason = Person(page), "1 delivery with a wrong webhook secret was refused"
+    line = person.card.get_by_role("link", name=reason)
+
+    def is_noticed() -> bool:
+        person.begins_at("/")
+        expect(person.card).to_be_visible()
+        return line.is_visible()
+
+    assert wait_until(is_noticed, pause=1.0)
+    person.clicks_on(line)
+    inbox = person.content()
+    row = inbox.locator("tr", has_text="with a wrong webhook secret")
+    expect(row).to_contain_text(CONNECTION_ID)
+    expect(inbox.get_by_text('enter its secret as "Webhook secret"')).to_be_visible()
+    person.clicks_on(inbox.get_by_role("link", name="Edit the connection"))
+    page.wait_for_url("**/connections")
+    assert person.clicks == 2
+
+
+def test_a_wait_hangs(page: Page, full: Full) -> None:
+    """From the task's page, two clicks to the reason, and to a command on the clipboard."""
+    late = re.search(r"/dags/news_digest/runs/[^/]+/tasks/await_editor", full.attention())
+    assert late is not None
+    person = Person(page)
+    person.begins_at(late[0])
+    person.clicks_on(page.locator('a[href*="/plugin/webdata_task"]'))
+    tab = person.content()
+    expect(tab.get_by_text("Triggerer: no triggerer is running")).to_be_visible()
+    expect(tab.get_by_text("Start one with `airflow triggerer`")).to_be_visible()
+    expect(tab.get_by_text(re.compile("Late: should have ended .*"))).to_be_visible()
+    command = tab.locator(".command")
+    expect(command.locator("pre")).to_have_text("airflow webdata doctor")
+    person.clicks_on(command.get_by_role("button", name="Copy"))
+    expect(command.get_by_role("button")).to_have_text(re.compile("^(Copied|Selected)$"))
+    assert person.clicks == 2
+
+
+def test_every_page_is_accessible_and_fits(page: Page, full: Full) -> None:
+    """Axe finds nothing, and the browser reports no error."""
     errors: list[str] = []
-    wrong: list[Any] = []
 
     def note(message: ConsoleMessage) -> None:
         if message.type == "error":
             errors.append(f"{message.text} {message.location.get('url')}")
 
     page.on("console", note)
+    late = re.search(r"/runs/([^/]+)/tasks/await_editor", full.attention())
+    assert late is not None
     paths = [
-        *(f"{UI_PATH}{path}" for path in ("/?days=7", "/monitors", "/inbox", "/inbox?id=1")),
+        *(f"{UI_PATH}{path}" for path in ("/", "/?dag=docs_rag_refresh", "/monitors")),
+        *(
+            f"{UI_PATH}/inbox?{query}"
+            for query in ("event=agent.completed", "id=1", "find=nothing-has-this-id")
+        ),
         monitor_page(CONNECTION_ID, full.service.monitors["Competitor prices"]),
         full.check_page,
         full.task_page("competitor_prices", "scrape_prices"),
-        full.task_page("competitor_prices", "load_prices"),
         full.task_page("docs_rag_refresh", "crawl_docs"),
         full.task_page("news_digest", "scrape_articles", 2),
-        full.task_page("news_digest", "scrape_articles", 4),
         full.task_page("supplier_catalog_crawl", "crawl_catalog"),
+        full.task_page("company_research", "update_crm"),
+        task_page("news_digest", unquote(late[1]), "await_editor", -1),
     ]
-    # Colors do not depend on the width, nor does the width on the colors.
-    for scheme, width in SCHEMES.items():
-        page.emulate_media(color_scheme=scheme)
-        page.set_viewport_size({"width": width, "height": 900})
-        for path in paths:
-            opened_page(page, path)
-            assert page.evaluate("document.documentElement.dataset.theme") == scheme
-            wrong += [(scheme, path, one) for one in violations(page)]
-            if (pixels := overflow(page)) > 0:
-                wrong.append((scheme, path, f"{pixels} px wider than the window"))
+    wrong = [one for path in paths for one in faults(page, path)]
     page.remove_listener("console", note)
+    wrong += faults(page, f"{UI_PATH}/inbox?since=yesterday", 400)
+    page.goto("/")
+    expect(page.locator(".webdata-card")).to_be_visible()
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 900})
+            wrong += [("card", scheme, width, one) for one in violations(page, ".webdata-card")]
     assert (wrong, errors) == ([], [])

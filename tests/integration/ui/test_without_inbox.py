@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any
 
 import httpx
 import pytest
+import uvicorn
 from airflow import settings
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -21,7 +23,10 @@ from airflow_provider_webdata.ui.application import VIEWS
 from tests.integration.commands.test_costs import database, told
 from tests.integration.ui.test_visitors import Stub
 from tests.support.airflow_rows import add_task
+from tests.support.browser import faults, opened
+from tests.support.ports import free_port
 from tests.support.service import connection_text
+from tests.support.waiting import wait_until
 from webdata_sandbox.server import SandboxServer
 
 __all__ = ["database"]
@@ -85,3 +90,24 @@ def test_every_page_works(database: None, service: dict[str, str], monkeypatch: 
     assert ">river</a>" in text["/credits"].text
     assert ">Completed</span>" in text["/task/job"].text
     assert len(text["/inbox.csv"].text.splitlines()) == 1
+
+
+def test_empty_pages_are_accessible(database: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of an Airflow without a connection, a task, and the inbox."""
+    monkeypatch.delenv("AIRFLOW__WEBDATA__INBOX", raising=False)
+    monkeypatch.setattr(application, "Visitor", Stub)
+    metadata.drop_all(airflow_engine())
+    pages, port = Starlette(routes=[Mount(UI_PATH, application.create_application())]), free_port()
+    server = uvicorn.Server(uvicorn.Config(pages, port=port, log_config=None))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        assert wait_until(lambda: server.started)
+        with opened(f"http://127.0.0.1:{port}") as page:
+            wrong = [one for path in ("/", "/monitors", "/inbox") for one in faults(page, f"{UI_PATH}{path}")]
+            shown = page.locator("main").inner_text()
+    finally:
+        server.should_exit = True
+        thread.join()
+    assert "The inbox is off" in shown
+    assert wrong == []

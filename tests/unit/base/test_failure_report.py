@@ -12,12 +12,14 @@ from airflow.sdk import BaseOperator, log
 from airflow.sdk.exceptions import AirflowFailException, AirflowRescheduleException
 
 from airflow_provider_webdata import operators, sensors, transfers
+from airflow_provider_webdata.api.errors import TransportError
 from airflow_provider_webdata.base.failure_report import failure_report
 from airflow_provider_webdata.base.service_task import ServiceTask
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.remedies import advised
 from airflow_provider_webdata.operators.crawl import WebDataCrawlOperator
 from airflow_provider_webdata.operators.scrape import WebDataScrapeOperator
+from airflow_provider_webdata.runs.failures import CheckFailedError, JobFailedError
 from airflow_provider_webdata.sensors.job import WebDataJobSensor
 from airflow_provider_webdata.transfers.webdata_to_table import WebDataToTableOperator
 from tests.support.direct import TaskInstance, context_of, run
@@ -86,6 +88,21 @@ def test_the_error_of_a_trigger_keeps_its_code() -> None:
     assert (report["code"], report["link"]) == ("WD-041", error_link("WD-041"))
     assert report["message"].startswith("the inbox refuses the reader. Connection 'webdata_default'")
     assert "WD-041" not in report["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "is_first"),
+    [
+        (JobFailedError("the site refused every request"), True),
+        (AirflowFailException(advised("no delivery names the job (WD-071)", "webdata_default")), True),
+        (TransportError("scrape", "the connection was lost", sent=True), True),
+        (TransportError("scrape", "the connection was refused", sent=False), False),
+        (CheckFailedError("the check failed"), False),
+    ],
+)
+def test_what_must_be_inspected_before_a_clear(error: Exception, is_first: bool) -> None:
+    """A clear may start another job, or repeat a billed call."""
+    assert failure_report(error, None).get("inspect_first", False) is is_first
 
 
 def test_the_text_of_an_unknown_error_is_not_reported() -> None:

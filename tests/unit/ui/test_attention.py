@@ -11,7 +11,6 @@ import pytest
 
 from airflow_provider_webdata.airflow_db.tasks import TaskName
 from airflow_provider_webdata.inbox_server.storage.refusals import RefusedDeliveries
-from airflow_provider_webdata.runs.failures import too_many
 from airflow_provider_webdata.ui.attention import (
     Cause,
     TroubledSummary,
@@ -21,7 +20,7 @@ from airflow_provider_webdata.ui.attention import (
     task_concern,
 )
 from airflow_provider_webdata.ui.next_steps import argument_line
-from airflow_provider_webdata.ui.tasks import TaskSummary, WaitingTask
+from airflow_provider_webdata.ui.tasks import Failure, TaskSummary, WaitingTask
 
 NOW = datetime(2026, 11, 30, tzinfo=timezone.utc)
 CRAWL = "WebDataCrawlOperator"
@@ -131,33 +130,36 @@ def test_reasons_of_any_task(reasons: Any) -> None:
 def test_a_task_is_cleared_only_if_nothing_must_be_done_before() -> None:
     ready, held = causes(
         failed("shop", message="failed", code="WD-500", fix="Try again later."),
-        failed(
-            "shop", message="lost", code="WD-036", fix="Find out whether it exists before you clear the task."
-        ),
+        failed("shop", message="lost", code="WD-036", fix="Find the job.", inspect_first=True),
     )
     assert (ready.cleared_at, held.cleared_at) == ("/dags/shop/runs/run/tasks/crawl", "")
 
 
 @pytest.mark.parametrize(
-    ("code", "message", "arguments", "line"),
+    ("code", "accepted_with", "arguments", "line"),
     [
-        ("WD-033", too_many(5, 36, 0, 0.1), {}, "max_error_ratio=0.13"),
-        ("WD-033", too_many(40, 1, 0, 0.1), {}, ""),
-        ("WD-033", too_many(5, 0, 0, None), {}, ""),
-        ("WD-068", "It stopped at its limit", {"max_credits": 200}, "max_credits=400"),
-        ("WD-068", "It stopped at its limit", {"max_credits": "{{ params.most }}"}, ""),
-        ("WD-408", "The page timed out", {"timeout": 200_000}, "timeout=300000"),
-        ("WD-408", "The page timed out", {"timeout": 300_000}, ""),
+        ("WD-033", {"max_error_ratio": 0.13}, {}, "max_error_ratio=0.13"),
+        ("WD-033", {"max_error_ratio": 0.98}, {}, ""),
+        ("WD-034", {"credit_limit": 1234567.5}, {}, "credit_limit=1234567.5"),
+        ("WD-067", {"max_credits_per_month": 720}, {}, "max_credits_per_month=720"),
+        ("WD-068", {}, {"max_credits": 200}, "max_credits=400"),
+        ("WD-068", {}, {"max_credits": "{{ params.most }}"}, ""),
+        ("WD-408", {}, {"timeout": 200_000}, "timeout=300000"),
+        ("WD-408", {}, {"timeout": 300_000}, ""),
         # The default differs between operations, and some have no such argument.
-        ("WD-408", "The request timed out", {"timeout": None}, ""),
-        ("WD-408", "The request timed out", {"url": "https://docs.example/"}, ""),
+        ("WD-408", {}, {"timeout": None}, ""),
+        ("WD-408", {}, {"url": "https://docs.example/"}, ""),
         # Seconds, of which 300 is the most.
-        ("WD-408", "The code timed out", {"timeout": 200}, ""),
-        ("WD-401", "The key is invalid", {}, ""),
+        ("WD-408", {}, {"timeout": 200}, ""),
+        ("WD-401", {}, {}, ""),
+        # Any task may push an XCom of that name.
+        ("", {"credit_limit": "4; rm", "max_error_ratio": float("nan"), "other": 4}, {}, ""),
     ],
 )
-def test_the_argument_to_change(code: str, message: str, arguments: dict[str, Any], line: str) -> None:
-    assert argument_line(code, message, arguments) == line
+def test_the_argument_to_change(
+    code: str, accepted_with: dict[str, Any], arguments: dict[str, Any], line: str
+) -> None:
+    assert argument_line(Failure("failed", code=code, accepted_with=accepted_with), arguments) == line
 
 
 def test_a_refused_delivery() -> None:
