@@ -139,6 +139,7 @@ def test_pages_of_the_service(full: Full) -> None:
         "Rejected 36 credits spent competitor_prices.scrape_prices",
         "5 of 41 pages failed",
         "HTTP 403 at docs.lakehouse.example",
+        "max_error_ratio=0.13 Copy Failed 2 tasks, 1 DAG, 72 credits spent",
         "4 of 12 searches were not started",
         "WD-031",
         "after its deadline",
