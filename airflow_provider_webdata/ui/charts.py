@@ -79,7 +79,10 @@ def columns_chart(
             # Centered above the last of many narrow columns, a number would be cut off.
             is_at_end = not are_few and index == len(columns) - 1
             plot += Markup('<text class="value{}" x="{:.2f}%" y="{:.1f}">{}</text>').format(
-                " last" if is_at_end else "", 100 if is_at_end else middle, _y(total, top) - 4, _rounded(total)
+                " last" if is_at_end else "",
+                100 if is_at_end else middle,
+                _y(total, top) - 4,
+                _rounded(total),
             )
         if are_few or (index % _LABEL_EVERY == 0 and index < len(columns) - 2):
             plot += Markup('<text class="label{}" x="{:.2f}%" y="{}">{}</text>').format(

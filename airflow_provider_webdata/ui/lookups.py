@@ -149,17 +149,22 @@ class Lookups:
         """
         return await self._remembered(("spent", since), lambda: in_thread(_spent_by_day, since), SPENT_KEPT)
 
-    async def troubled_tasks(self, since: datetime) -> tuple[list[TroubledSummary], bool]:
+    async def troubled_tasks(
+        self, since: datetime, seconds: float | None = None
+    ) -> tuple[list[TroubledSummary], bool]:
         """Return the newest failed and incomplete tasks of all DAGs, and whether there are more.
 
-        :param since: the start of a minute, which all viewers share.
+        :param since: a time that all viewers share, such as the start of a minute.
+        :param seconds: as for `find`.
         """
-        return await self._remembered(("troubled", since), lambda: in_thread(troubled_summaries, since))
+        return await self._remembered(
+            ("troubled", since), lambda: in_thread(troubled_summaries, since), seconds
+        )
 
     async def changed_tasks(self, since: datetime) -> list[ChangedTask]:
         """Return the newest run with changes of each task of all DAGs.
 
-        :param since: as for `troubled_tasks`.
+        :param since: the start of a minute, which all viewers share.
         """
         return await self._remembered(("changed", since), lambda: in_thread(changed_summaries, since))
 

@@ -25,6 +25,7 @@ from airflow_provider_webdata.runs.failures import (
     RejectedResultsError,
     StepFailedError,
     TooManyFailuresError,
+    too_many,
 )
 from tests.support.seeded_dags import seeded
 from tests.support.seeded_service import CATALOG, DAYS, DOCS, JOB_ERRORS, PLAN, SEED, SHOP, Service
@@ -794,7 +795,8 @@ class Story:
         run = Run(self, "docs_rag_refresh", self._ago(hours=2, minutes=1), is_manual=True)
         monitor_id = self.service.monitors["Lakehouse docs"]
         run.add("declare_monitor", 1, {"return_value": {"id": monitor_id}, "monitor_id": monitor_id})
-        check = self.service.checks["Lakehouse docs"][-1]
+        # A check may have ended since then.
+        check = [one for one in self.service.checks["Lakehouse docs"] if one.at < run.start.timestamp()][-1]
         found = {"id": check.id, "monitorId": monitor_id, "status": check.status, "summary": check.summary}
         run.add("wait_for_check", 3, {"return_value": found}, rendered={"monitor_id": monitor_id})
         job_id = jobs["lost"].id
@@ -807,6 +809,8 @@ class Story:
             "crawl_docs", span.task_seconds, pushed, state="failed", deferred=True, started={"job_id": job_id}
         )
         run.stop("embed_chunks")
+        for minutes in (95, 70):
+            self._limited_crawl(Run(self, "docs_rag_refresh", self._ago(minutes=minutes), is_manual=True))
         run = Run(self, "supplier_catalog_crawl", self._ago(minutes=26), is_manual=True)
         self._map(run)
         self._crawl_catalog(run, self._id(), 214, run.span(600))
@@ -814,6 +818,35 @@ class Story:
         run.at = self._ago(minutes=14)
         run.add("wait_for_export", state="running", rendered={"job_id": jobs["export"].id})
         run.state = "running"
+
+    def _limited_crawl(self, run: Run) -> None:
+        """Add the tasks of a run whose site limits the rate of requests."""
+        monitor_id = self.service.monitors["Lakehouse docs"]
+        run.add("declare_monitor", 1, {"return_value": {"id": monitor_id}, "monitor_id": monitor_id})
+        run.add("wait_for_check", state="skipped")
+        job_id, span, pages, failed = self._id(), run.span(120), 36, 5
+        excess = too_many(failed, pages, 0, 0.1)
+        assert excess is not None
+        reasons = [
+            {"url": f"https://{DOCS}/p/{number}", "error": "Too many requests", "code": None, "status": 429}
+            for number in range(1, failed + 1)
+        ]
+        first = f"{reasons[0]['url']}: HTTP 429: Too many requests"
+        text = f"{excess.text}: {first}. The result is published anyway, and is in XCom"
+        error = TooManyFailuresError(text, reasons, ratio=excess.ratio)
+        origin = self._origin(run, "crawl_docs")
+        self._job_events(run, "crawl", job_id, origin, span, pages=5, cost=pages, failed=2)
+        published = self._job(span, job_id, pages, pages)
+        pushed = {
+            **published,
+            "return_value": published,
+            "failure": self._failure(error),
+            "credits": self._credits("crawl", pages, job_id),
+        }
+        run.add(
+            "crawl_docs", span.task_seconds, pushed, state="failed", deferred=True, started={"job_id": job_id}
+        )
+        run.stop("embed_chunks")
 
     def _monitors(self) -> None:
         """Add the deliveries of the monitors' checks."""

@@ -51,6 +51,8 @@ _CHANGES = 10
 """Number of checks, and of tasks, with changes that the page shows."""
 VALUES = 3
 """Number of values of a check that the page shows."""
+_CARD_SECONDS = 300
+"""Seconds between two renewals of a card, which `card.js` states too. Home is open in many browsers."""
 _LINES = 3
 """Number of lines of each kind on the card."""
 
@@ -86,12 +88,16 @@ class Attention(NamedTuple):
     are_any_hidden: bool
 
 
-async def attention_of(page: PageView, days: int) -> Attention:
-    """Return what needs a person, by cause."""
+async def attention_of(page: PageView, days: int, seconds: int | None = None) -> Attention:
+    """Return what needs a person, by cause.
+
+    :param seconds: time for which failed and incomplete tasks are cached. Default: as in `Lookups`.
+    """
     now = datetime.now(timezone.utc)
-    since = (now - timedelta(days=days)).replace(second=0, microsecond=0)
+    begun = now.timestamp() // (seconds or 60) * (seconds or 60)
+    since = datetime.fromtimestamp(begun, timezone.utc) - timedelta(days=days)
     conn_ids = await page.conn_ids()
-    troubled, has_more = await page.lookups.troubled_tasks(since)
+    troubled, has_more = await page.lookups.troubled_tasks(since, seconds)
     readable = await in_thread(page.visitor.readable_dags, {one.summary.name.dag_id for one in troubled})
     shown = [one for one in troubled if one.summary.name.dag_id in readable]
     late = await in_thread(_late_waits, page)
@@ -272,7 +278,7 @@ async def changes_part(page: PageView) -> Response:
 async def card(page: PageView) -> Response:
     """Show the first lines of what needs attention and of what changed, for Airflow's Home."""
     # One after the other: the auth manager is asked once about what both show.
-    attention = await attention_of(page, 1)
+    attention = await attention_of(page, 1, _CARD_SECONDS)
     return await page.render(
         "overview_card.html",
         title="Web Data",

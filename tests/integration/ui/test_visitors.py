@@ -21,7 +21,8 @@ from airflow_provider_webdata.airflow_db.database import airflow_engine
 from airflow_provider_webdata.common.page_urls import UI_PATH
 from airflow_provider_webdata.inbox_server.storage.records import DeliveryFilter, NewDelivery
 from airflow_provider_webdata.inbox_server.storage.store import DeliveryStore
-from airflow_provider_webdata.ui import application
+from airflow_provider_webdata.ui import application, lookups
+from airflow_provider_webdata.ui.attention import troubled_summaries
 from airflow_provider_webdata.ui.pages.credits import INCOMPLETE
 from tests.integration.commands.test_costs import database
 from tests.support.airflow_rows import add_task
@@ -139,3 +140,27 @@ def test_only_events_that_report_a_start(get: Get) -> None:
         assert "once the connection has a Webhook URL" not in text
     assert ">Crawl</a>" in get("/inbox", started="1")
     assert "matches the filters" in get("/inbox", conn_id="market", event="crawl.page")
+
+
+def test_cards_share_the_troubled_tasks_until_they_are_renewed(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Many browsers show Home; the overview reads again as soon as its short cache has expired."""
+    reads = []
+
+    def counted(since: datetime) -> Any:
+        reads.append(since)
+        return troubled_summaries(since)
+
+    monkeypatch.setattr(lookups, "troubled_summaries", counted)
+    monkeypatch.setattr(lookups, "KEPT", 0.0)
+    numbers = {}
+    with client:
+        for path in ("/attention", "/card"):
+            reads.clear()
+            for _ in range(4):
+                assert client.get(f"{UI_PATH}{path}").status_code == 200
+            numbers[path] = len(reads)
+    assert numbers["/attention"] == 4
+    # Two if the time of a renewal passes meanwhile.
+    assert numbers["/card"] <= 2
