@@ -34,7 +34,11 @@ ALIASES = {
 }
 """Paths in the documentation of Airflow's own providers, and the pages to which they redirect."""
 
-GROUPS = {"cookbook/": "cookbook/index.md", "operators/": "operators/index.md"}
+GROUPS = {
+    "cookbook/": "cookbook/index.md",
+    "operators/": "operators/index.md",
+    "contributing/upstream/": "contributing/upstream/index.md",
+}
 """Folders whose pages are collapsed below one page in the sidebar."""
 
 CONTRIBUTING = "contributing/index.md"

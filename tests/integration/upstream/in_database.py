@@ -12,7 +12,6 @@ import inspect
 import json
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from types import SimpleNamespace
 from typing import Any
@@ -20,9 +19,9 @@ from typing import Any
 from airflow.api_fastapi.core_api.datamodels.connections import ConnectionBody
 from airflow.api_fastapi.core_api.routes.public import connections
 from airflow.assets.manager import asset_manager
+from airflow.executors.base_executor import BaseExecutor
 from airflow.jobs.job import Job
 from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
-from airflow.jobs.triggerer_job_runner import TriggerRunnerSupervisor
 from airflow.listeners import hookimpl
 from airflow.listeners.listener import get_listener_manager
 from airflow.models.asset import AssetEvent, AssetModel
@@ -42,12 +41,13 @@ from airflow.serialization.serialized_objects import LazyDeserializedDAG
 from airflow.triggers.base import TaskSuccessEvent, TriggerEvent
 from airflow.utils import db
 from airflow.utils.session import create_session
-from airflow.utils.state import DagRunState, TaskInstanceState
+from airflow.utils.state import DagRunState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 from fastapi import HTTPException
 from sqlalchemy import select, text
 
 from airflow_provider_webdata.inbox_server.db_manager import InboxDBManager
+from tests.support.triggerer import supervisor_of
 from webdata_sandbox.testing.execution_api import keep_execution_api
 
 NOW = datetime.now(timezone.utc)
@@ -102,14 +102,7 @@ def triggerer() -> Any:
         session.flush()
         session.refresh(job)
         session.expunge(job)
-    names = {"job": job, "capacity": 1000, "health_check_threshold": 30.0, "queues": None, "team_name": None}
-    sets = {name: set() for name in ("running_triggers", "cancelling_triggers")}
-    lists: dict[str, list[Any]] = {"events": [], "failed_triggers": [], "creating_triggers": []}
-    supervisor = object.__new__(TriggerRunnerSupervisor)
-    for name, value in {"id": job.id, **names, **sets, **lists, "logger_cache": {}}.items():
-        with suppress(AttributeError):
-            setattr(supervisor, name, value)
-    return supervisor
+    return supervisor_of(job)
 
 
 def trigger(**fields: Any) -> int:
@@ -140,7 +133,7 @@ def killed_before_its_trigger() -> bool:
     supervisor = triggerer()
     # The end of a round, and the beginning of the next.
     Trigger.clean_unused()
-    TriggerRunnerSupervisor.load_triggers(supervisor)
+    supervisor.load_triggers()
     return waiting not in {*(one.id for one in supervisor.creating_triggers), *supervisor.cancelling_triggers}
 
 
@@ -150,7 +143,7 @@ def on_kill_after_takeover() -> bool:
     waiting = trigger(triggerer_id=other.job.id)
     Instance("takeover", state="deferred", trigger_id=waiting)
     late.running_triggers.add(waiting)
-    TriggerRunnerSupervisor.load_triggers(late)
+    late.load_triggers()
     return waiting in late.cancelling_triggers
 
 
@@ -179,34 +172,36 @@ def dags_test_connections() -> bool:
     return list(event.payload) == ["AirflowNotFoundException", "example.com"]
 
 
-class Executor:
-    """An executor whose worker has ended, and which has no other work."""
+def executor_of(instance: TaskInstance) -> BaseExecutor:
+    """Return an executor whose worker of a task instance has ended, and which has no other work."""
+    executor = BaseExecutor()
+    executor.success(instance.key)
+    # Airflow 3.4 knows the attempts that an executor has run by their ids.
+    if (coordinates := getattr(executor, "_task_coordinates", None)) is not None:
+        from airflow.executors.workloads.types import TaskInstanceUuid
 
-    def __init__(self, key: Any) -> None:
-        self._key = key
-
-    def get_event_buffer(self, *_: Any) -> dict[Any, Any]:
-        return {self._key: (TaskInstanceState.SUCCESS, None)}
-
-    def has_task(self, *_: Any) -> bool:
-        return False
-
-    def send_callback(self, *_: Any) -> None: ...
+        coordinates[TaskInstanceUuid(instance.id)] = instance.key
+    return executor
 
 
 def resumed_before_worker_exit() -> bool:
-    """A task that is queued again when its former worker ends is failed."""
-    states = []
-    for name, next_method in (("resumed", "execute_complete"), ("rescheduled", None)):
-        again = Instance(name, state="queued", next_method=next_method, queued_by_job_id=1, try_number=1)
+    """A task that is queued or runs again when its former worker ends is failed."""
+    failed = []
+    again = {
+        "resumed": {"state": "queued", "next_method": "execute_complete"},
+        "runs_again": {"state": "running"},
+        "rescheduled": {"state": "queued"},
+    }
+    for name, fields in again.items():
+        instance = Instance(name, queued_by_job_id=1, try_number=1, **fields)
         with create_session() as session:
-            executor = Executor(again.now(session).key)
+            executor = executor_of(instance.now(session))
             given = {"executor": executor, "job_id": 1, "scheduler_dag_bag": DBDagBag(), "session": session}
             SchedulerJobRunner.process_executor_events(**given)
         with create_session() as session:
-            logged = select(Log.event).where(Log.dag_id == name)
-            states.append((again.now(session).state, "state mismatch" in session.scalars(logged).all()))
-    return states == [("failed", True)] * 2
+            logged = session.scalars(select(Log.event).where(Log.dag_id == name)).all()
+            failed.append("state mismatch" in logged and instance.now(session).state == "failed")
+    return any(failed)
 
 
 class Allows:

@@ -11,31 +11,22 @@ from typing import Any
 
 from airflow.executors.workloads import RunTrigger
 from airflow.jobs import triggerer_job_runner as triggerer
+from airflow.jobs.job import Job
 from airflow.models.trigger import Trigger
 from airflow.sdk.execution_time.comms import GetXComSequenceSlice
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 from pydantic import ValidationError
 
+from tests.support.triggerer import supervisor_of
 from tests.support.upstream import Report
 from tests.support.waiting import until
 
 
-class Supervisor(triggerer.TriggerRunnerSupervisor):
-    """The supervisor without the process of its runner."""
-
-    def __new__(cls, **_: Any) -> Any:
-        return object.__new__(cls)
-
-    def __init__(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            setattr(self, name, value)
-
-
-class Recorder(Supervisor):
-    """Keeps what it would send to the runner."""
+class Recorder(triggerer.TriggerRunnerSupervisor):
+    """Keeps what it would send to the process that runs triggers."""
 
     def send_msg(self, msg: Any, *_: Any, **__: Any) -> None:  # type: ignore[override]
-        self.sent.append(set(msg.to_cancel))
+        self.sent = set(msg.to_cancel)
 
 
 class Cancels(BaseTrigger):
@@ -79,12 +70,13 @@ async def test_on_kill_is_canceled() -> None:
     await runner.create_triggers()
     while not Cancels.events:
         await asyncio.sleep(0)
-    sets = {"running_triggers": {1}, "cancelling_triggers": {1}}
-    supervisor = Recorder(sent=[], creating_triggers=[], persisted_event_seqs=[], logger_cache={}, **sets)
+    supervisor = supervisor_of(Job(job_type="TriggererJob", id=1), Recorder)
+    supervisor.running_triggers.add(1)
+    supervisor.cancelling_triggers.add(1)
     task, found = runner.triggers[1]["task"], []
     for seen in ("on_kill", "on_kill is canceled"):
         supervisor._handle_request(triggerer.messages.TriggerStateChanges(), triggerer.log, 0)
-        runner.to_cancel.extend(supervisor.sent[-1])
+        runner.to_cancel.extend(supervisor.sent)
         await runner.cancel_triggers()
         # An Airflow without the fault never cancels.
         with contextlib.suppress(asyncio.TimeoutError):
@@ -116,7 +108,7 @@ def test_the_supervisor_reads_no_log_while_it_sends() -> None:
     with ours, runners:
         # Nothing is read at the other end, so this ends the call if it waits for that.
         ours.settimeout(0.1)
-        supervisor = Supervisor(stdin=ours, _subprocess_schema_version=None)
+        supervisor = supervisor_of(Job(job_type="TriggererJob", id=1), stdin=ours)
         triggers = [
             RunTrigger(id=number, ti=None, classpath="a.b", encrypted_kwargs="x" * 1000)
             for number in range(2000)
