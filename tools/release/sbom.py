@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,14 +44,14 @@ def write_sbom() -> None:
 
 
 def names(bom: dict[str, Any]) -> set[str]:
-    """Return the names of the packages, and check that the release is the main one.
+    """Return the normalized names of the packages, and check that the release is the main one.
 
     :raises ReleaseError: the main component is another package or version.
     """
     main = bom["metadata"]["component"]
     if (main["name"], main["version"]) != (PROVIDER, version()):
         raise ReleaseError(f"{SBOM.name} describes {main['name']} {main['version']}")
-    found = {component["name"] for component in bom["components"]} | {main["name"]}
+    found = {re.sub(r"[-_.]+", "-", one["name"]).lower() for one in (main, *bom["components"])}
     if SANDBOX not in found:
         raise ReleaseError(f"{SBOM.name} lacks {SANDBOX}")
     return found

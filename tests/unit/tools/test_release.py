@@ -89,11 +89,14 @@ def test_stable_is_the_newest_release(tmp_path: Path) -> None:
 
 def bom(**changed: Any) -> dict[str, Any]:
     main = {"name": PROVIDER, "version": version(), **changed}
-    return {"metadata": {"component": main}, "components": [{"name": SANDBOX}, {"name": "ada-url"}]}
+    return {
+        "metadata": {"component": main},
+        "components": [{"name": SANDBOX}, {"name": "PyJWT"}, {"name": "pydantic_core"}],
+    }
 
 
 def test_a_bill_of_materials_of_something_else() -> None:
-    assert sbom.names(bom()) == {PROVIDER, SANDBOX, "ada-url"}
+    assert sbom.names(bom()) == {PROVIDER, SANDBOX, "pyjwt", "pydantic-core"}
     with pytest.raises(ReleaseError, match=r"describes airflow-provider-webdata 9"):
         sbom.names(bom(version="9"))
     with pytest.raises(ReleaseError, match=f"lacks {SANDBOX}"):
