@@ -66,6 +66,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "sandbox/docs/service.md": "# Rules\n\n[a](#a) [self](service.md) [web](https://example.com/x.md)\n",
         "docs/contributing/README.md": "# Contributing\n\n- [Tests](tests.md): helpers\n",
         "docs/contributing/tests.md": "# Tests\n",
+        "docs/contributing/upstream/README.md": "# Faults\n",
         "docs/cookbook/README.md": "# Cookbook\n",
         "docs/cookbook/one.md": "# One\n",
         "docs/cookbook/two.md": "# Two\n",
