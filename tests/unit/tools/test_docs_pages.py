@@ -97,6 +97,7 @@ def test_links_are_turned_towards_the_site() -> None:
         "contributing/guide.md",
         "contributing/index.md",
         "contributing/tests.md",
+        "contributing/upstream/index.md",
         "cookbook/index.md",
         "cookbook/one.md",
         "cookbook/two.md",
