@@ -68,7 +68,7 @@ class Changes(Option):
     route such as `#/prices`), `webdata_version`, and `webdata_source`. XCom `changes` has their counts.
 
     A page is emitted until each task downstream in the DAG run has succeeded or was skipped: a run whose tasks
-    downstream failed is emitted again by the next one. A page is also emitted once more after an edit of what the task
+    downstream failed is emitted again by the next one. A page is also emitted again after an edit of what the task
     requests, or of a load of its file.
 
     A page is removed once complete runs have missed it for `removed_after`, never after one miss. The last items

@@ -163,7 +163,7 @@ class MonitorPages:
             return []
         offset = self.query["offset"]
         lacks_some = offset > 0 and (not page or page[0].id not in self._seen)
-        # Once for each page, so that the read ends whatever the server returns.
+        # Once for each page, so that the read ends in every case.
         turns_back = lacks_some and offset not in self._turned_back_at
         fresh = [monitor for monitor in page if monitor.id not in self._seen]
         self._seen.update(monitor.id for monitor in fresh)

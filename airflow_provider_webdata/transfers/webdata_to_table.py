@@ -35,7 +35,7 @@ class WebDataToTableOperator(LiteralText, BaseOperator):
     that fails or is killed changes nothing, and loads are idempotent. The service is not called.
 
     Rows of a task with `changes` are keyed by `page`, and have `webdata_version`, `webdata_removed_at`, and
-    `webdata_source`. The newest version wins, in whatever order files are loaded. The rows of removed pages are marked:
+    `webdata_source`. The newest version wins, in any order of loads. The rows of removed pages are marked:
     `where webdata_removed_at is null` selects the others.
 
     A failed page (with an error, or a status of 400 or above) is not loaded. Of a search result whose page failed, only

@@ -84,8 +84,8 @@ def webdata_resource(
     for their keys when this function is called, and for their rows when the pipeline runs. See
     docs/cookbook/into_snowflake_or_bigquery.md.
 
-    Failed pages, and search results whose page failed, are omitted. dlt replaces whole rows, whatever their version:
-    load files in the order of their runs. A format that a page did not return becomes null. The row of a removed page
+    Failed pages, and search results whose page failed, are omitted. dlt replaces whole rows of any version: load
+    files in the order of their runs. A format that a page did not return becomes null. The row of a removed page
     has only `page`, `webdata_version`, `webdata_removed_at`, and `webdata_source`.
 
     :param path: path or URL of a results file, or several.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from airflow_provider_webdata.options import Changes
 
 _DIGEST_VERSION = 1
-"""Grows when unchanged pages get other digests, so that each is emitted once more."""
+"""Grows when unchanged pages get other digests, so that each is emitted again."""
 
 # Other options differ between nights for the same content, such as a token in `headers`, or concern the call.
 _CONTENT_OPTIONS = (
@@ -37,7 +37,7 @@ _CONTENT_OPTIONS = (
 def request_digest(
     task: Any, request: Mapping[str, Any], changes: Changes, loads: Sequence[Mapping[str, Any]]
 ) -> str:
-    """Return a digest that differs if unchanged pages must be emitted once more, with other fields or to another table.
+    """Return a digest that differs if unchanged pages must be emitted again, with other fields or to another table.
 
     :param request: the request of the task, in wire form.
     :param loads: the loads of the task's file; see `downstream_loads.description_of`.
