@@ -45,7 +45,7 @@ async def test_job(
 
 
 async def test_check(world: Any, tools: Any, backend: Recorder) -> None:
-    monitor_id = world.monitor()
+    monitor_id = world.monitor(webhook=False)
     world.run(monitor_id)
     await tools.event_of(
         WebDataMonitorCheckTrigger(
