@@ -49,7 +49,7 @@ lint-without-tests: $(VENV)/.installed-dev
 
 check: lint-without-tests
 	@echo "== unit tests"
-	@$(BIN)/python -m pytest -q -n 2 -m "not slow" tests/unit
+	@$(BIN)/python -m pytest -q -n logical -m "not slow" tests/unit
 
 test: lint-without-tests services
 	@echo "== unit, integration, and end-to-end tests"

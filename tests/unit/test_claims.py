@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from functools import cache
 from textwrap import dedent
 
+import pytest
+
 from airflow_provider_webdata.common.xcom_keys import XCOM_KEYS
 from airflow_provider_webdata.get_provider_info import get_provider_info
 from tests.support.prose import units
@@ -31,6 +33,7 @@ def lacks_deferral(text: str) -> bool:
     return bool(HOLDS_NO_WORKER.search(text)) and not IS_DEFERRED.search(text)
 
 
+@pytest.mark.slow
 def test_a_wait_without_a_worker_is_promised_with_deferrable() -> None:
     assert [unit for unit in units() if lacks_deferral(unit.text)] == []
 

@@ -115,6 +115,7 @@ def made(kind: Any, text: str = "it broke") -> Any:
     return kind(text)
 
 
+@pytest.mark.slow
 def test_what_has_no_code_is_named_here() -> None:
     names = {kind.__name__ for kind in exceptions()}
     assert names >= BASES | set(TURNED_INTO)

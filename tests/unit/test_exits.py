@@ -195,6 +195,7 @@ def _coded_classes() -> set[type[CodedError]]:
     return {kind for kind in found if kind.__module__.startswith("airflow_provider_webdata.")}
 
 
+@pytest.mark.slow
 def test_no_text_passes_around_the_cleaners() -> None:
     found = {
         f"{module}: {problem}"
@@ -286,6 +287,7 @@ HOSTILE = (
 )
 
 
+@pytest.mark.slow
 def test_no_error_has_a_line_a_mark_or_a_secret_from_outside() -> None:
     for kind in coded():
         error = made(kind, HOSTILE)

@@ -132,6 +132,7 @@ def test_a_dense_body_makes_no_objects(body: bytes) -> None:
     assert peak < 4 * len(body)
 
 
+@pytest.mark.slow
 @pytest.mark.rule("envelope-data")
 @examples(2)
 @example({"type": "\0"}, False, None)

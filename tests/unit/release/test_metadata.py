@@ -69,6 +69,7 @@ def test_addresses_lead_into_the_repository() -> None:
             assert dead(found[1], ROOT) is None
 
 
+@pytest.mark.slow
 def test_messages_link_to_existing_sections_of_the_site() -> None:
     assert links.REPOSITORY == REPOSITORY
     owner, name = REPOSITORY.split("/")[-2:]

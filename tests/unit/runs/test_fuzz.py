@@ -30,6 +30,8 @@ from airflow_provider_webdata.states.credits import Credits, Entry, report
 from airflow_provider_webdata.states.task_record import KEY, Source, Started, TaskRecord, stored_form
 from tests.support.direct import StateStore, TaskInstance, context_of
 
+pytestmark = pytest.mark.slow
+
 SEED = int(os.environ.get("FUZZ_SEED", "23"))
 ROUNDS = 300 * int(os.environ.get("FUZZ_FACTOR", "1"))
 """Of each kind of record; `make fuzz` makes more."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,7 @@ ITEMS = st.fixed_dictionaries(
 CALL = {"provider": "prices", "capability": "history", "options": {"q": "1", "other": True}}
 
 
+@pytest.mark.slow
 @given(ITEMS)
 def test_any_item_is_called(item: dict[str, Any]) -> None:
     tool = DataTool.model_validate(item)

@@ -256,6 +256,7 @@ def with_value(body: Body, path: str, value: Any) -> tuple[Any, Body]:
     return before, body
 
 
+@pytest.mark.slow
 def test_every_field_refuses_blank_text_and_numbers_for_switches() -> None:
     """In every request."""
     accepted = set()
