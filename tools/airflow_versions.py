@@ -57,6 +57,15 @@ def newest_prerelease(versions: str) -> str | None:
     return newest[0] if newest[4] else None
 
 
+def prerelease(python: str) -> str | None:
+    """Return Airflow's newest version if it is a prerelease.
+
+    :param python: the path of an interpreter with pip.
+    """
+    command = [python, "-m", "pip", "index", "versions", "apache-airflow", "--pre"]
+    return newest_prerelease(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
 def _order(version: re.Match[str]) -> tuple[int, int, int, str, int]:
     major, minor, patch, stage, number = version.groups()
     # A release is newer than its prereleases.
@@ -84,8 +93,7 @@ def main() -> int:
     if not Path(own).exists():
         subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
     if version == "next":
-        command = [own, "-m", "pip", "index", "versions", "apache-airflow", "--pre"]
-        found = newest_prerelease(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        found = prerelease(own)
         if found is None:
             print("== no tests: Airflow has no prerelease that is newer than its newest release")
             return 0

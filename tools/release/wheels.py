@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.airflow_versions import SUPPORTED, number, pins
+from tools.airflow_versions import SUPPORTED, number, pins, prerelease
 from tools.release import pythons
 from tools.release.place import PROVIDER, SANDBOX, ReleaseError, files
 
@@ -30,10 +30,12 @@ class Environment:
 
     :param folder: its folder.
     :param limits: a file with constraints.
+    :param prereleases: whether prereleases of all packages may be installed, as a prerelease of Airflow needs.
     """
 
     folder: Path
     limits: Path
+    prereleases: bool = False
 
     @property
     def python(self) -> str:
@@ -47,6 +49,8 @@ class Environment:
     def install(self, *packages: str, pinned: bool = True) -> None:
         """Install packages, with the constraints unless they are not `pinned`."""
         limits = ["--constraint", str(self.limits)] if pinned else []
+        if self.prereleases:
+            limits += ["--prerelease", "allow"]
         uv("pip", "install", "--quiet", "--python", self.python, *limits, *packages)
 
     def packages(self) -> dict[str, str]:
@@ -74,7 +78,7 @@ def try_wheels(versions: Sequence[str] = (), airflows: Sequence[str] = ()) -> No
     """Test the wheels on each Python with each Airflow that supports it.
 
     :param versions: such as `3.12`; default: all supported ones that are found.
-    :param airflows: such as `floor`; default: all supported ones.
+    :param airflows: such as `floor`, or `next` for the newest prerelease; default: all supported ones.
     :raises ReleaseError: a test failed, or a requested Python was not found.
     """
     wanted = versions or pythons.VERSIONS
@@ -92,6 +96,12 @@ def try_wheels(versions: Sequence[str] = (), airflows: Sequence[str] = ()) -> No
 
 
 def _tried(version: str, python: str, airflow: str) -> list[str]:
+    if airflow == "next":
+        found = prerelease(sys.executable)
+        if found is None:
+            print("== Airflow has no prerelease that is newer than its newest release", flush=True)
+            return []
+        airflow = found
     text = pins(airflow)
     name = f"Python {version} with Airflow {number(text)}"
     began = time.monotonic()
@@ -99,7 +109,7 @@ def _tried(version: str, python: str, airflow: str) -> list[str]:
         limits = Path(folder) / "constraints.txt"
         limits.write_text(text, encoding="utf-8")
         try:
-            added = try_one(python, Environment(Path(folder) / "venv", limits), number(text))
+            added = try_one(python, _environment(Path(folder) / "venv", limits, number(text)), number(text))
         except subprocess.CalledProcessError as error:
             return [f"{name} failed: {' '.join(map(str, error.cmd))}"]
         except ReleaseError as error:
@@ -108,6 +118,10 @@ def _tried(version: str, python: str, airflow: str) -> list[str]:
         f"== {name} works, {time.monotonic() - began:.0f} s; the sandbox adds {', '.join(added)}", flush=True
     )
     return []
+
+
+def _environment(folder: Path, limits: Path, airflow: str) -> Environment:
+    return Environment(folder, limits, prereleases=not airflow.replace(".", "").isdigit())
 
 
 def try_one(python: str, environment: Environment, airflow: str) -> list[str]:
