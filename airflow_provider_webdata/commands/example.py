@@ -117,17 +117,19 @@ class ExampleDag:
             yield "Airflow has no local DAG bundle"
             return
         part = path.with_suffix(".part")
-        try:
-            part.parent.mkdir(parents=True, exist_ok=True)
-            part.write_text(self.source, encoding="utf-8")
-        except OSError as error:
-            yield plain_reason(error)
-            return
-        try:
-            yield path
-            part.replace(path)
-        finally:
-            part.unlink(missing_ok=True)
+        with contextlib.ExitStack() as undo:
+            obstacle = None
+            try:
+                part.parent.mkdir(parents=True, exist_ok=True)
+                with part.open("w", encoding="utf-8") as file:
+                    # On a read-only file system, deleting a missing file fails too.
+                    undo.callback(part.unlink, missing_ok=True)
+                    file.write(self.source)
+            except OSError as error:
+                obstacle = plain_reason(error)
+            yield obstacle or path
+            if obstacle is None:
+                part.replace(path)
 
     def lines(self, written: Path | str) -> Iterator[str]:
         """Yield what to print about the DAG.

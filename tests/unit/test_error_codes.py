@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 import airflow_provider_webdata
 from airflow_provider_webdata.api import errors
 from airflow_provider_webdata.common.coded_errors import ArgumentError, CodedError, UnknownArgumentError
+from airflow_provider_webdata.common.error_codes import CODES
 from airflow_provider_webdata.common.links import error_link
 from airflow_provider_webdata.common.remedies import REMEDIES
 from airflow_provider_webdata.runs.failures import JobFailedError
@@ -262,6 +263,13 @@ def test_each_code_has_one_remedy() -> None:
     assert [
         code for code, remedy in REMEDIES.items() if remedy != remedy.strip(" .") or len(remedy) > 110
     ] == []
+
+
+def test_a_step_that_must_precede_a_clear_is_marked() -> None:
+    """The pages offer no clear for it."""
+    said = {code for code, entry in CODES.items() if re.search(r"before you [^,]*\bclear\b", entry.remedy)}
+    assert len(said) > 5
+    assert said <= {code for code, entry in CODES.items() if entry.inspect_first}
 
 
 def test_a_lost_response_has_another_remedy_than_an_unreachable_host() -> None:

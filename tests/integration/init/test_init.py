@@ -190,16 +190,22 @@ def test_a_dag_without_a_folder_is_printed(terminal: Terminal, home: Path) -> No
         "classpath": "airflow.providers.amazon.aws.bundles.s3.S3DagBundle",
         "kwargs": {"bucket_name": "dags"},
     }
-    nowhere, unwritable = terminal.run(
+    # The disk is full.
+    (home / "full").mkdir()
+    (home / "full" / "river_news_third.part").symlink_to("/dev/full")
+    nowhere, unwritable, full = terminal.run(
         terminal.order(**{BUNDLES: bundles(remote)}),
         terminal.order(
             "--conn-id", "second", **{BUNDLES: bundles(remote, local_bundle("dags", home / "a-file" / "x"))}
         ),
+        terminal.order("--conn-id", "third", **{BUNDLES: bundles(local_bundle("full", home / "full"))}),
     )
-    assert nowhere["files"] == unwritable["files"] == {}
+    assert [*(home / "full").iterdir()] == []
+    assert nowhere["files"] == unwritable["files"] == full["files"] == {}
     for answer, name, reason in (
         (nowhere, "river_news", "Airflow has no local DAG bundle"),
         (unwritable, "river_news_second", "Not a directory"),
+        (full, "river_news_third", "No space left on device"),
     ):
         assert answer["status"] in (0, None), answer
         before, _, rest = answer["output"].partition("\n\n")
@@ -209,10 +215,9 @@ def test_a_dag_without_a_folder_is_printed(terminal: Terminal, home: Path) -> No
         assert before.endswith(f"Add it to a DAG bundle as {name}.py:")
         assert after.startswith(f"airflow dags test {name}\n")
         compile(source, name, "exec")
-        assert (
-            source.replace("river_news_second", "river_news").replace(' webdata_conn_id="second",', "")
-            == EXAMPLE.strip()
-        )
+        conn_id = name.rpartition("_")[2]
+        own = source.replace(f'DAG("{name}"', 'DAG("river_news"')
+        assert own.replace(f' webdata_conn_id="{conn_id}",', "") == EXAMPLE.strip()
 
 
 def test_the_kind_of_server_is_detected_and_stored(terminal: Terminal, sandbox: SandboxServer) -> None:
